@@ -1,0 +1,121 @@
+package record
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Event is one stored record. What its session knows is not repeated here.
+//
+// An Event is made to be reused: Decode and FromWire overwrite it and keep its memory. The slices of a decoded event alias the
+// bytes it was decoded from, those of a converted one the message of the provider. Do not copy the struct (Activity, Copy and
+// spans point into it); Clone makes an independent one.
+type Event struct {
+	ID           Digest
+	Session      uint32 // ordinal of the Session
+	NativeID     []byte // typed key that the provider knows the event by; empty = none
+	Sequence     uint64 // the provider's order inside the session
+	Suborder     uint32 // order of several records recovered from one damaged line
+	OccurredAt   int64  // Unix milliseconds, valid if Timed
+	Timed        bool
+	Type         string // open vocabulary, never empty
+	Role         string // empty = none
+	Scope        Scope
+	Copy         *Copy
+	Policy       PolicyStatus
+	PolicyReason string
+	Excluded     bool // derived from retrieval by ctx itself: not discoverable by search
+	HasBody      bool
+	Body         Value
+	Structured   []byte // canonical JSON; empty = none
+	Activity     *Activity
+
+	// EncodedBytes and ContentBytes are the lengths of the canonical JSON of the whole Core record and of its content member.
+	// Admit computes them.
+	EncodedBytes, ContentBytes uint64
+
+	own storage
+}
+
+// Copy names the event that another one repeats.
+type Copy struct {
+	Session, Event Digest // the ancestor
+	Proof          Proof
+}
+
+// Value is a text or a JSON value: bytes of its own, or spans of the event's structured content joined with LF.
+type Value struct {
+	Inline []byte
+	Spans  []Span
+}
+
+// Span is a piece of the structured content. The bytes of a quoted span are one JSON string literal; the value is its decoded
+// text.
+type Span struct {
+	Offset, Length uint32
+	Quoted         bool
+}
+
+// storage is the memory of an event that is reused. Pointers and slices of the event lead into it.
+type storage struct {
+	activity   Activity
+	invocation Invocation
+	result     Result
+	copied     Copy
+	facts      []Fact
+	spans      []Span
+	buf        []byte // scratch of one call
+	key        []byte // NativeID of a converted event
+}
+
+// Reset empties the event and keeps its memory.
+func (e *Event) Reset() {
+	facts := e.own.facts
+	clear(facts)
+	*e = Event{own: storage{facts: facts[:0], spans: e.own.spans[:0], buf: e.own.buf[:0], key: e.own.key[:0]}}
+}
+
+// Discoverable tells whether search may find the event.
+func (e *Event) Discoverable() bool { return e.Policy == PolicySelected && !e.Excluded }
+
+// Clone returns a deep copy that shares no memory with e.
+func (e *Event) Clone() *Event {
+	c := *e
+	c.own = storage{}
+	c.NativeID = bytes.Clone(e.NativeID)
+	c.Structured = bytes.Clone(e.Structured)
+	c.Body = e.Body.clone()
+	if e.Copy != nil {
+		copied := *e.Copy
+		c.Copy = &copied
+	}
+	if e.Activity != nil {
+		c.Activity = e.Activity.clone()
+	}
+	return &c
+}
+
+func (v Value) clone() Value {
+	return Value{Inline: bytes.Clone(v.Inline), Spans: slices.Clone(v.Spans)}
+}
+
+func (a *Activity) clone() *Activity {
+	c := *a
+	c.CallID = bytes.Clone(a.CallID)
+	c.Facts = slices.Clone(a.Facts)
+	for i := range c.Facts {
+		c.Facts[i].Value = bytes.Clone(c.Facts[i].Value)
+	}
+	if a.Invocation != nil {
+		invocation := *a.Invocation
+		invocation.Arguments.Value = invocation.Arguments.Value.clone()
+		c.Invocation = &invocation
+	}
+	if a.Result != nil {
+		result := *a.Result
+		result.Text.Value = result.Text.Value.clone()
+		result.Structured.Value = result.Structured.Value.clone()
+		c.Result = &result
+	}
+	return &c
+}
