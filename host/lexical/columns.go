@@ -1,0 +1,302 @@
+package lexical
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"github.com/RoaringBitmap/roaring"
+)
+
+// Layout of a column file, little endian, revision 1:
+//
+//	0   8  magic "ctxcols" and the revision
+//	8   4  documents, dropped ones included
+//	12  4  live documents
+//	16  4  searchable documents
+//	20  4  live documents with a time
+//	24  8  tokens of the searchable documents
+//	32  8  smallest and
+//	40  8  largest time of the live documents with one (0 when none)
+//	48  4  smallest and
+//	52  4  largest session of the live documents
+//	56  4  CRC-32 (IEEE) of the columns
+//	60  4  CRC-32 of the 60 bytes before
+//	64     the columns, one after the other, one value a document: id u64, time i64 (smallest = untimed), sequence u64, session u32,
+//	       source u32, tokens u32, provider u16, type u8, role u8, scope u8, flags u8
+const (
+	columnMagic  = "ctxcols\x01"
+	columnHeader = 64
+	columnWidth  = 8*3 + 4*3 + 2 + 4
+
+	flagEligible = 1 << 0
+	flagCopy     = 1 << 1
+	flagDropped  = 1 << 2 // never live: a document taken back before the segment was written
+)
+
+// writeColumns writes the column file of the rows.
+func writeColumns(w io.Writer, rows []Row, tokens []uint32, dropped *roaring.Bitmap) (int64, error) {
+	buf := make([]byte, 0, columnHeader+len(rows)*columnWidth)
+	buf = append(buf, make([]byte, columnHeader)...)
+	buf = appendColumns(buf, rows, tokens, dropped)
+	putColumnHeader(buf, rows, tokens, dropped)
+	n, err := w.Write(buf)
+	return int64(n), err
+}
+
+func appendColumns(buf []byte, rows []Row, tokens []uint32, dropped *roaring.Bitmap) []byte {
+	le := binary.LittleEndian
+	for i := range rows {
+		buf = le.AppendUint64(buf, rows[i].ID)
+	}
+	for i := range rows {
+		buf = le.AppendUint64(buf, uint64(storedTime(&rows[i])))
+	}
+	for i := range rows {
+		buf = le.AppendUint64(buf, rows[i].Sequence)
+	}
+	for i := range rows {
+		buf = le.AppendUint32(buf, rows[i].Session)
+	}
+	for i := range rows {
+		buf = le.AppendUint32(buf, rows[i].Source)
+	}
+	for _, n := range tokens {
+		buf = le.AppendUint32(buf, n)
+	}
+	for i := range rows {
+		buf = le.AppendUint16(buf, rows[i].Provider)
+	}
+	for i := range rows {
+		buf = append(buf, rows[i].Type)
+	}
+	for i := range rows {
+		buf = append(buf, rows[i].Role)
+	}
+	for i := range rows {
+		buf = append(buf, rows[i].Scope)
+	}
+	for i := range rows {
+		buf = append(buf, rowFlags(&rows[i], dropped.Contains(uint32(i))))
+	}
+	return buf
+}
+
+// storedTime keeps the smallest value for "untimed"; the one real time that has it is stored a millisecond later, 292 million years ago.
+func storedTime(r *Row) int64 {
+	if !r.Timed {
+		return untimed
+	}
+	return max(r.Time, untimed+1)
+}
+
+func rowFlags(r *Row, dropped bool) (flags byte) {
+	if r.Eligible {
+		flags |= flagEligible
+	}
+	if r.Copy {
+		flags |= flagCopy
+	}
+	if dropped {
+		flags |= flagDropped
+	}
+	return flags
+}
+
+func putColumnHeader(file []byte, rows []Row, tokens []uint32, dropped *roaring.Bitmap) {
+	var t totals
+	t.minTime, t.maxTime = math.MaxInt64, math.MinInt64
+	t.minSession, t.maxSession = math.MaxUint32, 0
+	for i := range rows {
+		if dropped.Contains(uint32(i)) {
+			continue
+		}
+		r := &rows[i]
+		t.live++
+		if tokens[i] > 0 {
+			t.searchable++
+			t.tokens += uint64(tokens[i])
+		}
+		t.minSession, t.maxSession = min(t.minSession, r.Session), max(t.maxSession, r.Session)
+		if r.Timed {
+			t.timed++
+			t.minTime, t.maxTime = min(t.minTime, storedTime(r)), max(t.maxTime, storedTime(r))
+		}
+	}
+	if t.timed == 0 {
+		t.minTime, t.maxTime = 0, 0
+	}
+	le := binary.LittleEndian
+	copy(file, columnMagic)
+	le.PutUint32(file[8:], uint32(len(rows)))
+	le.PutUint32(file[12:], t.live)
+	le.PutUint32(file[16:], t.searchable)
+	le.PutUint32(file[20:], t.timed)
+	le.PutUint64(file[24:], t.tokens)
+	le.PutUint64(file[32:], uint64(t.minTime))
+	le.PutUint64(file[40:], uint64(t.maxTime))
+	le.PutUint32(file[48:], t.minSession)
+	le.PutUint32(file[52:], t.maxSession)
+	le.PutUint32(file[56:], crc32.ChecksumIEEE(file[columnHeader:]))
+	le.PutUint32(file[60:], crc32.ChecksumIEEE(file[:60]))
+}
+
+// totals are the sums and bounds of a segment as it was written.
+type totals struct {
+	live, searchable, timed uint32
+	tokens                  uint64
+	minTime, maxTime        int64
+	minSession, maxSession  uint32
+}
+
+// Columns gives access to the column values of one segment. Documents are numbered 0 to Docs()-1; any other number panics.
+// Safe for concurrent use until Close.
+type Columns struct {
+	file mapping
+	docs uint32
+	totals
+
+	id, time, sequence          []byte
+	session, source, tokens     []byte
+	provider                    []byte
+	typ, role, scope, flagBytes []byte
+}
+
+// OpenColumns opens a column file. It checks the header and the length, not the columns (Verify does).
+func OpenColumns(path string) (*Columns, error) {
+	file, err := openMapping(path)
+	if err != nil {
+		return nil, corrupt(err, path, "cannot be opened")
+	}
+	c := &Columns{file: file}
+	if err := c.parse(); err != nil {
+		file.close()
+		return nil, corrupt(err, path, "is damaged")
+	}
+	return c, nil
+}
+
+func (c *Columns) parse() error {
+	file, le := c.file.data, binary.LittleEndian
+	switch {
+	case len(file) < columnHeader:
+		return errors.New("column file is shorter than its header")
+	case string(file[:len(columnMagic)]) != columnMagic:
+		return errors.New("column file has an unknown magic or revision")
+	case le.Uint32(file[60:]) != crc32.ChecksumIEEE(file[:60]):
+		return errors.New("column header checksum differs")
+	}
+	c.docs = le.Uint32(file[8:])
+	if want := columnHeader + int64(c.docs)*columnWidth; int64(len(file)) != want {
+		return fmt.Errorf("column file has %d bytes, want %d", len(file), want)
+	}
+	c.totals = totals{
+		live: le.Uint32(file[12:]), searchable: le.Uint32(file[16:]), timed: le.Uint32(file[20:]), tokens: le.Uint64(file[24:]),
+		minTime: int64(le.Uint64(file[32:])), maxTime: int64(le.Uint64(file[40:])),
+		minSession: le.Uint32(file[48:]), maxSession: le.Uint32(file[52:]),
+	}
+	rest := file[columnHeader:]
+	take := func(width int) []byte {
+		n := int(c.docs) * width
+		column := rest[:n:n]
+		rest = rest[n:]
+		return column
+	}
+	c.id, c.time, c.sequence = take(8), take(8), take(8)
+	c.session, c.source, c.tokens = take(4), take(4), take(4)
+	c.provider = take(2)
+	c.typ, c.role, c.scope, c.flagBytes = take(1), take(1), take(1), take(1)
+	return nil
+}
+
+// Close releases the file. Nothing of c may be used afterwards.
+func (c *Columns) Close() error { return c.file.close() }
+
+// Verify compares the columns with their checksum: it reads the whole file.
+func (c *Columns) Verify() error {
+	if binary.LittleEndian.Uint32(c.file.data[56:]) != crc32.ChecksumIEEE(c.file.data[columnHeader:]) {
+		return errors.New("column checksum differs")
+	}
+	return nil
+}
+
+func (c *Columns) Docs() uint32 { return c.docs }
+
+func (c *Columns) ID(doc uint32) uint64 { return binary.LittleEndian.Uint64(c.id[8*int(doc):]) }
+
+// Time returns the time in Unix milliseconds, and false for an untimed document.
+func (c *Columns) Time(doc uint32) (ms int64, timed bool) {
+	t := c.rawTime(doc)
+	if t == untimed {
+		return 0, false
+	}
+	return t, true
+}
+
+// rawTime orders untimed documents before all others.
+func (c *Columns) rawTime(doc uint32) int64 {
+	return int64(binary.LittleEndian.Uint64(c.time[8*int(doc):]))
+}
+
+func (c *Columns) Sequence(doc uint32) uint64 {
+	return binary.LittleEndian.Uint64(c.sequence[8*int(doc):])
+}
+
+func (c *Columns) Session(doc uint32) uint32 {
+	return binary.LittleEndian.Uint32(c.session[4*int(doc):])
+}
+
+func (c *Columns) Source(doc uint32) uint32 { return binary.LittleEndian.Uint32(c.source[4*int(doc):]) }
+
+// Tokens returns the number of body tokens, repetitions included.
+func (c *Columns) Tokens(doc uint32) uint32 { return binary.LittleEndian.Uint32(c.tokens[4*int(doc):]) }
+
+func (c *Columns) Provider(doc uint32) uint16 {
+	return binary.LittleEndian.Uint16(c.provider[2*int(doc):])
+}
+
+func (c *Columns) Type(doc uint32) uint8    { return c.typ[doc] }
+func (c *Columns) Role(doc uint32) uint8    { return c.role[doc] }
+func (c *Columns) Scope(doc uint32) uint8   { return c.scope[doc] }
+func (c *Columns) Eligible(doc uint32) bool { return c.flagBytes[doc]&flagEligible != 0 }
+func (c *Columns) Copy(doc uint32) bool     { return c.flagBytes[doc]&flagCopy != 0 }
+
+// Row returns all values of a document as they were added.
+func (c *Columns) Row(doc uint32) Row {
+	ms, timed := c.Time(doc)
+	return Row{
+		ID: c.ID(doc), Time: ms, Timed: timed, Sequence: c.Sequence(doc), Session: c.Session(doc), Source: c.Source(doc),
+		Provider: c.Provider(doc), Type: c.Type(doc), Role: c.Role(doc), Scope: c.Scope(doc),
+		Eligible: c.Eligible(doc), Copy: c.Copy(doc),
+	}
+}
+
+// TimeBounds returns the smallest and largest time of the documents that were live when the segment was written, and how many have one.
+func (c *Columns) TimeBounds() (from, to int64, timed uint32) { return c.minTime, c.maxTime, c.timed }
+
+// SessionBounds returns the smallest and largest session of the documents that were live when the segment was written.
+func (c *Columns) SessionBounds() (from, to uint32) { return c.minSession, c.maxSession }
+
+// Describe returns the manifest entry of the segment with the given documents deleted (nil: none); documents dropped before writing may
+// be among them. The cost follows the number of deleted documents.
+func (c *Columns) Describe(id uint32, deleted *roaring.Bitmap) Segment {
+	s := Segment{ID: id, Docs: c.docs, Live: c.live, Searchable: c.searchable, Tokens: c.totals.tokens}
+	if deleted == nil {
+		return s
+	}
+	for it := deleted.Iterator(); it.HasNext(); {
+		doc := it.Next()
+		if doc >= c.docs || c.flagBytes[doc]&flagDropped != 0 {
+			continue
+		}
+		s.Live--
+		if n := c.Tokens(doc); n > 0 {
+			s.Searchable--
+			s.Tokens -= uint64(n)
+		}
+	}
+	return s
+}

@@ -1,0 +1,47 @@
+package lexical
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/blevesearch/mmap-go"
+)
+
+// mapping is the read-only content of a published file: mapped, so that all readers share the system's cached pages, or read into memory
+// where the file system cannot map.
+type mapping struct {
+	data   []byte
+	mapped mmap.MMap
+}
+
+var errEmptyFile = errors.New("file is empty")
+
+func openMapping(path string) (mapping, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return mapping{}, err
+	}
+	defer f.Close() // the mapping outlives the descriptor
+	info, err := f.Stat()
+	if err != nil {
+		return mapping{}, err
+	}
+	if info.Size() == 0 {
+		return mapping{}, errEmptyFile
+	}
+	if mapped, err := mmap.Map(f, mmap.RDONLY, 0); err == nil {
+		return mapping{data: mapped, mapped: mapped}, nil
+	}
+	data, err := io.ReadAll(f)
+	return mapping{data: data}, err
+}
+
+func (m *mapping) close() error {
+	mapped := m.mapped
+	m.data, m.mapped = nil, nil
+	if mapped == nil {
+		return nil
+	}
+	return mapped.Unmap()
+}
