@@ -1,0 +1,160 @@
+package core
+
+import (
+	"context"
+	"math/bits"
+	"slices"
+
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// When a segment is rewritten: strictly more than a quarter of it is deleted, or 16 segments of one size tier have gathered. A tier
+// spans a factor of 8 in bytes; segments of fullSegment and more are left alone.
+const (
+	mergeFanIn   = 16
+	smallestTier = 64 << 10
+	fullSegment  = 16 << 20
+)
+
+// MergePolicy says what Store.Merge rewrites beyond what is due.
+type MergePolicy struct {
+	// Force rewrites every segment that has a deleted document, and all small ones.
+	Force bool
+	Log   func(format string, args ...any)
+}
+
+// Due tells whether the generation has segments that should be merged.
+func (g *Generation) MergeDue() bool { return len(g.victims(MergePolicy{})) > 0 }
+
+// Merge rewrites segments from their records, without deleted documents, and publishes the result as a generation of its own. Its content
+// and therefore its id are those of the active generation. Disposition reused: nothing was due. Faults as of Begin and Publish, and
+// source_unavailable when nothing is published yet.
+func (s *Store) Merge(ctx context.Context, p MergePolicy) (Publication, error) {
+	c, err := s.Begin(ctx, BeginOptions{Log: p.Log, Workers: 1})
+	if err != nil {
+		return Publication{}, err
+	}
+	if c.base == nil {
+		c.Discard()
+		return Publication{}, noGeneration()
+	}
+	victims := c.base.victims(p)
+	if len(victims) > 0 {
+		if err := c.rewrite(ctx, victims); err != nil {
+			c.Discard()
+			return Publication{}, writeFailure(err)
+		}
+	}
+	return c.Publish(ctx, PublishOptions{})
+}
+
+// victims returns the segments to rewrite, by id.
+func (g *Generation) victims(p MergePolicy) []uint32 {
+	sizes := g.segmentBytes()
+	tiers := map[int][]uint32{}
+	var out []uint32
+	for _, s := range g.manifest.Segments {
+		deleted := s.Docs - s.Live
+		switch {
+		case uint64(deleted)*4 > uint64(s.Docs), p.Force && deleted > 0:
+			out = append(out, s.ID)
+		case sizes[s.ID] < fullSegment:
+			tier := sizeTier(sizes[s.ID])
+			tiers[tier] = append(tiers[tier], s.ID)
+		}
+	}
+	for _, ids := range tiers {
+		if len(ids) >= mergeFanIn || p.Force && len(ids) > 1 {
+			out = append(out, ids...)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func sizeTier(bytes int64) int {
+	return (bits.Len64(uint64(bytes/smallestTier)) + 2) / 3
+}
+
+// segmentBytes sums up the text files of every segment; its records grow alike.
+func (g *Generation) segmentBytes() map[uint32]int64 {
+	files := g.manifest.byName()
+	out := make(map[uint32]int64, len(g.manifest.Segments))
+	for _, s := range g.manifest.Segments {
+		for _, name := range []string{lexical.SegmentFile(s.ID), lexical.ColumnFile(s.ID)} {
+			out[s.ID] += files[textDir+"/"+name].Bytes
+		}
+	}
+	return out
+}
+
+// rewriteDeleted rewrites every segment of the base that has a deleted document, of this candidate or of an earlier one.
+func (c *Candidate) rewriteDeleted(ctx context.Context) error {
+	if c.base == nil {
+		return nil
+	}
+	var victims []uint32
+	for _, s := range c.base.manifest.Segments {
+		if s.Live < s.Docs || c.deleted[s.ID] != nil {
+			victims = append(victims, s.ID)
+		}
+	}
+	return c.rewrite(ctx, victims)
+}
+
+// rewrite moves the live documents of base segments into new segments.
+func (c *Candidate) rewrite(ctx context.Context, victims []uint32) error {
+	k := newSink(c, lexical.NewPool(1), int(c.opt.MaxMemory/4))
+	defer k.abandon()
+	for _, id := range victims {
+		if err := c.rewriteSegment(ctx, k, id); err != nil {
+			return err
+		}
+	}
+	if err := k.flush(); err != nil {
+		return err
+	}
+	c.rewritten = true
+	return k.entries.flush()
+}
+
+func (c *Candidate) rewriteSegment(ctx context.Context, k *sink, id uint32) error {
+	i, ok := c.base.text.Index(id)
+	if !ok {
+		return corruption(nil, "segment %d is missing", id)
+	}
+	gone, now := c.base.text.Deleted(i), c.deleted[id]
+	columns := c.base.text.Columns(i)
+	var e record.Event
+	err := c.base.scan(ordinalKey(keyRecord, id), func(key, value []byte) error {
+		d := docOf(key)
+		if gone != nil && gone.Contains(d.Doc) || now != nil && now.Contains(d.Doc) {
+			return nil
+		}
+		if d.Doc%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := record.Decode(value, &e); err != nil {
+			return corruption(err, "event %d of segment %d cannot be read", d.Doc, d.Segment)
+		}
+		row := columns.Row(d.Doc)
+		if _, _, err := k.add(&e, row.Source, row.Provider); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		err := c.deleteKeys(e.Session, e.Sequence, e.Suborder, d)
+		c.mu.Unlock()
+		if err != nil || !k.full(segmentDocsLarge) {
+			return err
+		}
+		return k.flush()
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replaced[id] = true
+	return nil
+}

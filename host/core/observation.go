@@ -1,0 +1,106 @@
+package core
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// What a refresh sees of an unchanged source (a new modification time, another place) or of an absent route is worth keeping, or the
+// next refresh would look again. But it is no content: it must not make a new generation, and the files of the active one never
+// change. So it is kept in a file of its own beside the generations, named after the directory it belongs to, and moves into the
+// certificates with the next real publication. Losing it costs one look at each source.
+type observations struct {
+	sightings map[record.Digest]Sighting // by source
+	absent    map[string]uint32          // by route identity
+}
+
+const observationMagic = "ctx.observations.v1\x00"
+
+func (o observations) empty() bool { return len(o.sightings) == 0 && len(o.absent) == 0 }
+
+// apply puts the newest sighting into a certificate.
+func (o observations) apply(c *Certificate) {
+	if s, ok := o.sightings[c.Source]; ok {
+		c.Sighting = s
+	}
+}
+
+// merged returns o with the entries of newer on top.
+func (o observations) merged(newer observations) observations {
+	m := observations{sightings: maps.Clone(o.sightings), absent: maps.Clone(o.absent)}
+	if m.sightings == nil {
+		m.sightings = map[record.Digest]Sighting{}
+	}
+	if m.absent == nil {
+		m.absent = map[string]uint32{}
+	}
+	maps.Copy(m.sightings, newer.sightings)
+	maps.Copy(m.absent, newer.absent)
+	return m
+}
+
+// encode gives the file content: magic, entries sorted by key, SHA-256 of all that.
+func (o observations) encode() []byte {
+	e := encoder{b: []byte(observationMagic)}
+	sources := slices.SortedFunc(maps.Keys(o.sightings), func(a, b record.Digest) int { return bytes.Compare(a[:], b[:]) })
+	e.uint(uint64(len(sources)))
+	for _, id := range sources {
+		e.digest(id)
+		s := o.sightings[id]
+		s.encode(&e)
+	}
+	routes := slices.Sorted(maps.Keys(o.absent))
+	e.uint(uint64(len(routes)))
+	for _, id := range routes {
+		e.string(id)
+		e.uint(uint64(o.absent[id]))
+	}
+	sum := sha256.Sum256(e.b)
+	return append(e.b, sum[:]...)
+}
+
+func decodeObservations(b []byte) (observations, error) {
+	o := observations{}.merged(observations{})
+	body := len(b) - sha256.Size
+	if body < len(observationMagic) || string(b[:len(observationMagic)]) != observationMagic {
+		return observations{}, errMalformed
+	}
+	if sum := sha256.Sum256(b[:body]); !bytes.Equal(sum[:], b[body:]) {
+		return observations{}, errMalformed
+	}
+	d := decoder{b: b[len(observationMagic):body]}
+	for n := d.uint(); n > 0 && d.err == nil; n-- {
+		id := d.digest()
+		var s Sighting
+		s.decode(&d)
+		o.sightings[id] = s
+	}
+	for n := d.uint(); n > 0 && d.err == nil; n-- {
+		id := d.string()
+		o.absent[id] = d.uint32()
+	}
+	return o, d.end()
+}
+
+// readObservations returns the observations kept for a generation directory. A missing or damaged file counts as none: then sources
+// are looked at again. Verify reports a damaged one.
+func (s *Store) readObservations(directory string) observations {
+	b, err := os.ReadFile(s.observationPath(directory))
+	if err != nil {
+		return observations{}
+	}
+	o, err := decodeObservations(b)
+	if err != nil {
+		return observations{}
+	}
+	return o
+}
+
+func (s *Store) writeObservations(directory string, o observations) error {
+	return s.replaceDurably(s.observationPath(directory), o.encode(), [3]string{StepObserve, "", ""})
+}

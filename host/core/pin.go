@@ -1,0 +1,152 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A reader reads the pointer, takes the lease, and looks at the pointer again: only if its generation is still published then, the
+// collector cannot have taken the directory in between. Otherwise it starts over, pinTries times.
+const (
+	pinTries = 5
+	pinPause = 2 * time.Millisecond
+)
+
+// Pin pins the active generation. Faults: source_unavailable (nothing published yet), publication_authority_invalid (damaged pointer or
+// manifest), index_incompatible (written under another contract), index_corruption, generation_changed (retryable).
+func (s *Store) Pin(ctx context.Context) (*Generation, error) {
+	g, err := s.pin(ctx, func(p Pointer) *Published { return p.Active }, false)
+	if err == nil && g == nil {
+		err = noGeneration()
+	}
+	return g, err
+}
+
+// PinPrevious pins the generation before the active one. It returns nil, nil when there is none, or when only its form differs from
+// this version's.
+func (s *Store) PinPrevious(ctx context.Context) (*Generation, error) {
+	g, err := s.pin(ctx, func(p Pointer) *Published { return p.Previous }, false)
+	if isIncompatible(err) {
+		return nil, nil
+	}
+	return g, err
+}
+
+// PinID pins a retained generation by its id: the active one, the previous one, or an older one that a reader still holds. Fault
+// generation_not_retained.
+func (s *Store) PinID(ctx context.Context, id string) (*Generation, error) {
+	g, err := s.pin(ctx, func(p Pointer) *Published {
+		for _, g := range []*Published{p.Active, p.Previous} {
+			if g != nil && g.Generation == id {
+				return g
+			}
+		}
+		return nil
+	}, false)
+	if err != nil || g != nil {
+		return g, err
+	}
+	if g, err = s.pinHeld(id); err == nil && g == nil {
+		err = notRetained(id)
+	}
+	return g, err
+}
+
+// pin pins the generation that choose takes from the pointer; nil, nil when it takes none.
+func (s *Store) pin(ctx context.Context, choose func(Pointer) *Published, carry bool) (*Generation, error) {
+	for try := range pinTries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if try > 0 {
+			time.Sleep(pinPause)
+		}
+		p, err := s.Pointer()
+		if err != nil {
+			return nil, err
+		}
+		chosen := choose(p)
+		if chosen == nil {
+			return nil, nil
+		}
+		g, err := s.pinPublished(*chosen, choose, carry)
+		if err != nil || g != nil {
+			return g, err
+		}
+	}
+	return nil, generationChanged()
+}
+
+// pinPublished returns nil, nil when the pointer moved on meanwhile.
+func (s *Store) pinPublished(p Published, choose func(Pointer) *Published, carry bool) (*Generation, error) {
+	l, err := s.takeLease(p.Directory, false)
+	if err != nil {
+		return nil, err
+	}
+	now, err := s.Pointer()
+	if err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	still := choose(now)
+	if still == nil || still.Directory != p.Directory {
+		return nil, l.release()
+	}
+	if l == nil {
+		return nil, s.missingLease(p.Directory)
+	}
+	g, err := s.openGeneration(p, l, carry)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = damagedAuthority(err, "manifest")
+	}
+	return g, err
+}
+
+// missingLease tells apart a lease that is locked by a collector for a moment (nil: try again) and one that somebody removed.
+func (s *Store) missingLease(directory string) error {
+	if _, err := os.Stat(s.leasePath(directory)); errors.Is(err, fs.ErrNotExist) {
+		return damagedAuthority(err, "lease")
+	}
+	return nil
+}
+
+// pinHeld looks for an older generation with the id whose directory is still there.
+func (s *Store) pinHeld(id string) (*Generation, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, leasesDir))
+	if err != nil {
+		return nil, nil // nothing was ever published here
+	}
+	for _, e := range entries {
+		l, err := s.takeLease(e.Name(), false)
+		if err != nil || l == nil {
+			continue
+		}
+		if s.manifestID(e.Name()) != id {
+			if err := l.release(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		return s.openGeneration(Published{Directory: e.Name(), Generation: id}, l, false)
+	}
+	return nil, nil
+}
+
+// manifestID returns the id in the manifest of a directory, "" when there is none.
+func (s *Store) manifestID(directory string) string {
+	b, err := os.ReadFile(filepath.Join(s.generationPath(directory), manifestFile))
+	if err != nil {
+		return ""
+	}
+	var m struct {
+		Generation string `json:"generation"`
+	}
+	if json.Unmarshal(b, &m) != nil {
+		return ""
+	}
+	return m.Generation
+}

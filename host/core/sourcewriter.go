@@ -1,0 +1,359 @@
+package core
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/record"
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// SourceWriter takes the events of one source. Session, AddBatch, Wait, Readmit, Finish and Abort are called by one goroutine.
+type SourceWriter struct {
+	c        *Candidate
+	spec     SourceSpec
+	append   bool
+	base     *Certificate // what is stored, nil for a new source
+	ordinal  uint32
+	provider uint16
+	ended    bool
+
+	// Kept by workers.mu.
+	queue   []batch
+	running bool
+	err     error
+
+	mu        sync.Mutex
+	sessions  map[record.Digest]*sessionState
+	byOrdinal map[uint32]*sessionState
+
+	// Used by one batch at a time, and by the owner when no batch is left.
+	positions  map[record.Digest]lexical.Doc // of the events stored by this run
+	retracted  []lexical.Doc                 // stored by this run, then stored again
+	superseded []storedDoc                   // stored before this run, then stored again
+	events     uint64
+	duplicates uint64
+	excluded   spool
+	lookup     *pebble.Iterator // over the events of the base
+	probe      record.Event
+	probeBuf   []byte
+}
+
+// sessionState is a session declared by a run.
+type sessionState struct {
+	id      record.Digest
+	session *record.Session // kept by SourceWriter.mu
+	stored  *record.Session // as in the base, nil when new
+	stats   SessionStats    // of this run
+}
+
+// Replace starts a source whose content as it is now takes the place of everything that is stored of it.
+func (c *Candidate) Replace(spec SourceSpec) (*SourceWriter, error) { return c.begin(spec, false) }
+
+// Append starts a source whose new events are added to those stored. The source must be stored with the same descriptor.
+func (c *Candidate) Append(spec SourceSpec) (*SourceWriter, error) { return c.begin(spec, true) }
+
+func (c *Candidate) begin(spec SourceSpec, appending bool) (*SourceWriter, error) {
+	if spec.Source != record.SourceID(spec.Provider, spec.Anchor) {
+		return nil, fault.New(fault.Internal, "source %s does not belong to its anchor", spec.Source)
+	}
+	if spec.Descriptor != record.DescriptorDigest(spec.Provider, spec.Format, spec.Variant, spec.IdentityVersion, spec.Source) {
+		return nil, fault.New(fault.Internal, "source %s does not belong to its descriptor", spec.Source)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if err := c.free(spec.Source); err != nil {
+		return nil, err
+	}
+	cert, err := c.certificate(spec.Source)
+	if err != nil {
+		return nil, err
+	}
+	if appending && (cert == nil || cert.Descriptor != spec.Descriptor) {
+		return nil, fault.New(fault.Internal, "nothing is stored of source %s that could be appended to", spec.Source)
+	}
+	w := &SourceWriter{
+		c: c, spec: spec, append: appending, base: cert,
+		sessions:  map[record.Digest]*sessionState{},
+		byOrdinal: map[uint32]*sessionState{},
+		positions: map[record.Digest]lexical.Doc{},
+		provider:  c.manifest.provider(spec.Provider),
+		excluded:  spool{c: c},
+	}
+	if cert != nil {
+		w.ordinal = cert.Ordinal
+	} else if w.ordinal, err = nextOrdinal(&c.manifest.Next.Source); err != nil {
+		return nil, err
+	}
+	c.busy[spec.Source] = writing
+	return w, nil
+}
+
+func nextOrdinal(next *uint32) (uint32, error) {
+	if *next == math.MaxUint32 {
+		return 0, errors.New("no ordinals left")
+	}
+	*next++
+	return *next - 1, nil
+}
+
+// Session declares a session of the source, or gives a declared one its final form: of several calls the last one counts. The ordinal,
+// also set in s, goes into Event.Session. The session is not copied and must not be changed later except through another call. An
+// error is final for the source: a session of another source, or a lineage claim that contradicts an earlier one.
+func (w *SourceWriter) Session(s *record.Session) (ordinal uint32, err error) {
+	if s.Source != w.spec.Source || s.ID != record.SessionID(s.Source, s.Kind, s.Key) {
+		return 0, fault.New(fault.Internal, "session %s does not belong to source %s", s.ID, w.spec.Source)
+	}
+	w.mu.Lock()
+	known := w.sessions[s.ID]
+	w.mu.Unlock()
+	if known == nil {
+		return w.declare(s)
+	}
+	if err := agree(known.session, s); err != nil {
+		return 0, err
+	}
+	s.Ordinal = known.session.Ordinal
+	w.mu.Lock()
+	known.session = s
+	w.mu.Unlock()
+	return s.Ordinal, nil
+}
+
+func (w *SourceWriter) declare(s *record.Session) (uint32, error) {
+	state := &sessionState{id: s.ID, session: s}
+	if w.c.base != nil {
+		stored, err := w.c.base.SessionByID(s.ID)
+		if err != nil {
+			return 0, err
+		}
+		state.stored = stored
+	}
+	switch {
+	case state.stored == nil:
+		w.c.mu.Lock()
+		n, err := nextOrdinal(&w.c.manifest.Next.Session)
+		w.c.mu.Unlock()
+		if err != nil {
+			return 0, err
+		}
+		s.Ordinal = n
+	case w.append:
+		if err := agree(state.stored, s); err != nil {
+			return 0, err
+		}
+		fallthrough
+	default:
+		s.Ordinal = state.stored.Ordinal
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sessions[s.ID] = state
+	w.byOrdinal[s.Ordinal] = state
+	return s.Ordinal, nil
+}
+
+// agree checks that a later description of a session does not contradict the lineage that an earlier one claimed.
+func agree(before, now *record.Session) error {
+	differs := func(a, b *record.Digest) bool { return a != nil && b != nil && *a != *b }
+	if differs(before.Parent, now.Parent) || differs(before.Root, now.Root) {
+		return fault.New(fault.InvalidRequest, "session %s claims two different parents or roots", now.ID)
+	}
+	return nil
+}
+
+// AddBatch queues fn for a worker and returns; it waits while too much is queued. bytes is the memory that fn keeps alive. fn converts
+// and emits the events of the batch; emit stores a copy, so the event can be reused. An event must have passed record.Admit, and its
+// session must have been declared before. Events that are stored already are refused silently and counted (Duplicates). An error of fn
+// or emit fails the source: Wait and Finish return it.
+func (w *SourceWriter) AddBatch(bytes int, fn func(emit func(*record.Event) error) error) error {
+	if w.ended {
+		return errEnded
+	}
+	return w.c.workers.add(w, batch{bytes: bytes, run: func(k *sink) error {
+		return fn(func(e *record.Event) error { return w.emit(k, e) })
+	}})
+}
+
+func (w *SourceWriter) emit(k *sink, e *record.Event) error {
+	w.mu.Lock()
+	state := w.byOrdinal[e.Session]
+	w.mu.Unlock()
+	if state == nil {
+		return fault.New(fault.Internal, "event %s belongs to no declared session", e.ID)
+	}
+	if e.EncodedBytes == 0 {
+		return fault.New(fault.Internal, "event %s was not admitted", e.ID)
+	}
+	if e.Copy != nil && (e.Copy.Session == state.id || e.Copy.Event == e.ID) {
+		return fault.New(fault.InvalidRequest, "event %s claims to be a copy of itself", e.ID)
+	}
+	stored, err := w.stored(e.ID)
+	if err != nil {
+		return err
+	}
+	if stored {
+		w.duplicates++
+		return nil
+	}
+	if err := w.store(k, e); err != nil {
+		return err
+	}
+	state.stats.add(e)
+	w.events++
+	return nil
+}
+
+// store writes an event and remembers where it is.
+func (w *SourceWriter) store(k *sink, e *record.Event) error {
+	doc, encoded, err := k.add(e, w.ordinal, w.provider)
+	if err != nil {
+		return w.c.fail(err)
+	}
+	w.positions[e.ID] = doc
+	if e.Excluded {
+		return w.c.fail(w.excluded.put(e.ID, encoded))
+	}
+	return nil
+}
+
+// stored tells whether the event is there already: from this run, or, in an append, from before.
+func (w *SourceWriter) stored(id record.Digest) (bool, error) {
+	if _, ok := w.positions[id]; ok {
+		return true, nil
+	}
+	if !w.append {
+		return false, nil
+	}
+	_, found, err := w.find(id)
+	return found, err
+}
+
+// find looks an event up in the base, with one iterator for the whole source.
+func (w *SourceWriter) find(id record.Digest) (doc lexical.Doc, found bool, err error) {
+	if w.lookup == nil {
+		if w.lookup, err = w.c.base.iterator([]byte{keyEvent}, []byte{keyEvent + 1}); err != nil {
+			return doc, false, err
+		}
+	}
+	prefix := binary.BigEndian.AppendUint64([]byte{keyEvent}, uuid8(id))
+	for ok := w.lookup.SeekGE(prefix); ok && string(w.lookup.Key()[:len(prefix)]) == string(prefix); ok = w.lookup.Next() {
+		doc = docOf(w.lookup.Key())
+		if w.probeBuf, err = w.c.base.EventInto(w.probeBuf, doc, &w.probe); err != nil {
+			return doc, false, err
+		}
+		switch {
+		case w.probe.ID == id:
+			return doc, true, nil
+		case w.probe.ID.UUID() == id.UUID():
+			return doc, false, corruption(nil, "two events share the id %s", id)
+		}
+	}
+	return doc, false, endOf(w.lookup)
+}
+
+// Wait returns when all batches so far have run, with the error that failed the source.
+func (w *SourceWriter) Wait() error { return w.c.workers.wait(w) }
+
+// Events returns how many events this run stored; after Wait.
+func (w *SourceWriter) Events() uint64 { return w.events }
+
+// Duplicates returns how many events of this run were stored already; after Wait.
+func (w *SourceWriter) Duplicates() uint64 { return w.duplicates }
+
+// Readmit makes events searchable that were stored as excluded from discovery, because later records of the source disproved it. After
+// Wait and before Finish.
+func (w *SourceWriter) Readmit(ids []record.Digest) error {
+	if w.ended {
+		return errEnded
+	}
+	if err := w.Wait(); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err := w.c.workers.add(w, batch{run: func(k *sink) error {
+		for _, id := range ids {
+			if err := w.readmit(k, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	return errors.Join(err, w.Wait())
+}
+
+func (w *SourceWriter) readmit(k *sink, id record.Digest) error {
+	doc, ours := w.positions[id]
+	var e record.Event
+	if ours {
+		encoded, err := w.excluded.get(id)
+		if err != nil || encoded == nil { // not excluded: nothing to do
+			return w.c.fail(err)
+		}
+		if err := record.Decode(encoded, &e); err != nil {
+			return fmt.Errorf("event %s cannot be read back: %w", id, err)
+		}
+	} else if err := w.recall(id, &doc, &e); err != nil || !e.Excluded {
+		return err
+	}
+	session, err := w.sessionOf(e.Session)
+	if err != nil {
+		return err
+	}
+	e.Excluded = false
+	if err := record.Admit(&e, session); err != nil {
+		return err
+	}
+	if ours {
+		w.retracted = append(w.retracted, doc)
+		w.excluded.forget(id)
+		return w.store(k, &e)
+	}
+	w.superseded = append(w.superseded, storedDoc{e.Session, e.Sequence, e.Suborder, doc})
+	return w.store(k, &e)
+}
+
+// storedDoc is what deleting a document of the base takes.
+type storedDoc struct {
+	session  uint32
+	sequence uint64
+	suborder uint32
+	doc      lexical.Doc
+}
+
+// recall reads an event of the base.
+func (w *SourceWriter) recall(id record.Digest, doc *lexical.Doc, e *record.Event) error {
+	if !w.append {
+		return fault.New(fault.Internal, "event %s was not stored by this run", id)
+	}
+	d, found, err := w.find(id)
+	if err == nil && !found {
+		err = fault.New(fault.Internal, "event %s is not stored", id)
+	}
+	if err != nil {
+		return err
+	}
+	*doc = d
+	return w.c.base.Event(d, e)
+}
+
+// sessionOf returns a session of the source, declared by this run or not.
+func (w *SourceWriter) sessionOf(ordinal uint32) (*record.Session, error) {
+	w.mu.Lock()
+	state := w.byOrdinal[ordinal]
+	w.mu.Unlock()
+	if state != nil {
+		return state.session, nil
+	}
+	return w.c.base.Session(ordinal)
+}

@@ -1,0 +1,341 @@
+package core
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// records reads every record, deleted ones included, in the order of storage.
+func (v *verifier) records(c *VerifyCheck) error {
+	g := v.g
+	next := map[uint32]uint32{}
+	var e record.Event
+	err := g.scan([]byte{keyRecord}, func(k, value []byte) error {
+		if len(k) != recordKeySize {
+			c.problem("malformed record key")
+			return nil
+		}
+		d := docOf(k)
+		c.Checked++
+		if c.Checked%4096 == 0 {
+			v.progress(c.Name, int64(c.Checked), int64(g.manifest.Stats.Events))
+			if err := v.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if d.Doc != next[d.Segment] {
+			c.problem("segment %d: record %d follows %d", d.Segment, d.Doc, next[d.Segment])
+		}
+		next[d.Segment] = d.Doc + 1
+		if err := record.Decode(value, &e); err != nil {
+			c.problem("segment %d, record %d: %v", d.Segment, d.Doc, err)
+			return nil
+		}
+		if err := g.agrees(&e, d); err != nil {
+			c.problem("segment %d, record %d: %v", d.Segment, d.Doc, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range g.manifest.Segments {
+		if next[s.ID] != s.Docs {
+			c.problem("segment %d has %d documents and %d records", s.ID, s.Docs, next[s.ID])
+		}
+		delete(next, s.ID)
+	}
+	for id := range next {
+		c.problem("records of segment %d, which does not exist", id)
+	}
+	return nil
+}
+
+// agrees compares a record with its columns.
+func (g *Generation) agrees(e *record.Event, d lexical.Doc) error {
+	i, ok := g.text.Index(d.Segment)
+	if !ok || d.Doc >= g.text.Columns(i).Docs() {
+		return fmt.Errorf("no such document")
+	}
+	row := g.text.Columns(i).Row(d.Doc)
+	want := lexical.Row{
+		ID: uuid8(e.ID), Timed: e.Timed, Sequence: e.Sequence, Session: e.Session, Source: row.Source, Provider: row.Provider,
+		Type: record.TypeCode(e.Type), Role: record.RoleCode(e.Role), Scope: uint8(e.Scope),
+		Eligible: e.Discoverable(), Copy: e.Copy != nil,
+	}
+	if e.Timed {
+		want.Time = e.OccurredAt
+	} else {
+		row.Time = 0
+	}
+	if row != want {
+		return fmt.Errorf("columns %+v of record %+v", row, want)
+	}
+	return nil
+}
+
+// keys walks every key that leads to an event. Each kind must name every live document exactly once, and no other.
+func (v *verifier) keys(c *VerifyCheck) error {
+	if err := v.keyKind(c, keyEvent, eventKeySize, func(k []byte, row lexical.Row) bool {
+		return binary.BigEndian.Uint64(k[1:]) == row.ID
+	}); err != nil {
+		return err
+	}
+	if err := v.keyKind(c, keySessionOrder, sessionOrderKeySize, func(k []byte, row lexical.Row) bool {
+		return binary.BigEndian.Uint32(k[1:]) == row.Session && binary.BigEndian.Uint64(k[5:]) == row.Sequence
+	}); err != nil {
+		return err
+	}
+	if err := v.keyKind(c, keyRangeOrder, rangeOrderKeySize, func(k []byte, row lexical.Row) bool {
+		return string(k[:len(k)-docSize]) == string(rangePosition(row.Timed, row.Time, row.Sequence))
+	}); err != nil {
+		return err
+	}
+	return v.keyKind(c, keyCopy, eventKeySize, func(_ []byte, row lexical.Row) bool { return row.Copy })
+}
+
+func (v *verifier) keyKind(c *VerifyCheck, letter byte, size int, fits func(key []byte, row lexical.Row) bool) error {
+	g := v.g
+	seen := map[uint32]*roaring.Bitmap{}
+	err := g.scan([]byte{letter}, func(k, _ []byte) error {
+		c.Checked++
+		if c.Checked%8192 == 0 {
+			v.progress(c.Name, int64(c.Checked), 3*int64(g.manifest.Stats.Events))
+			if err := v.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if len(k) != size {
+			c.problem("malformed key of kind %c", letter)
+			return nil
+		}
+		d := docOf(k)
+		i, ok := g.text.Index(d.Segment)
+		if !ok || d.Doc >= g.text.Columns(i).Docs() || deletedIn(g.text, i, d.Doc) {
+			c.problem("key of kind %c leads to document %d of segment %d, which is not live", letter, d.Doc, d.Segment)
+			return nil
+		}
+		if !fits(k, g.text.Columns(i).Row(d.Doc)) {
+			c.problem("key of kind %c differs from document %d of segment %d", letter, d.Doc, d.Segment)
+		}
+		if seen[d.Segment] == nil {
+			seen[d.Segment] = roaring.New()
+		}
+		if !seen[d.Segment].CheckedAdd(d.Doc) {
+			c.problem("document %d of segment %d has two keys of kind %c", d.Doc, d.Segment, letter)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, s := range g.manifest.Segments {
+		want := uint64(s.Live)
+		if letter == keyCopy {
+			want = v.copies(i)
+		}
+		var got uint64
+		if seen[s.ID] != nil {
+			got = seen[s.ID].GetCardinality()
+		}
+		if got != want {
+			c.problem("segment %d has %d live events and %d keys of kind %c", s.ID, want, got, letter)
+		}
+	}
+	return nil
+}
+
+func deletedIn(r *lexical.Reader, segment int, doc uint32) bool {
+	gone := r.Deleted(segment)
+	return gone != nil && gone.Contains(doc)
+}
+
+func (v *verifier) copies(segment int) (n uint64) {
+	columns := v.g.text.Columns(segment)
+	for doc := range columns.Docs() {
+		if columns.Copy(doc) && !deletedIn(v.g.text, segment, doc) {
+			n++
+		}
+	}
+	return n
+}
+
+// sessions checks every session from each side.
+func (v *verifier) sessions(c *VerifyCheck) error {
+	g := v.g
+	counts := v.countSessions()
+	var total uint64
+	err := g.Sessions(func(s *record.Session, stats SessionStats) error {
+		c.Checked++
+		total++
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		if got := counts[s.Ordinal]; got != stats {
+			c.problem("session %s counts %+v events, stored are %+v", s.ID, stats, got)
+		}
+		delete(counts, s.Ordinal)
+		return v.session(c, s, stats)
+	})
+	if err != nil {
+		return err
+	}
+	if total != g.manifest.Stats.Sessions {
+		c.problem("the manifest counts %d sessions, stored are %d", g.manifest.Stats.Sessions, total)
+	}
+	for ordinal := range counts {
+		c.problem("events of session %d, which does not exist", ordinal)
+	}
+	for letter, key := range map[byte]string{keySessionID: "ids", keySourceSession: "source entries"} {
+		var n uint64
+		if err := g.scan([]byte{letter}, func(_, _ []byte) error { n++; return nil }); err != nil {
+			return err
+		}
+		if n != total {
+			c.problem("%d sessions have %d %s", total, n, key)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) session(c *VerifyCheck, s *record.Session, stats SessionStats) error {
+	g := v.g
+	if s.ID != record.SessionID(s.Source, s.Kind, s.Key) {
+		c.problem("session %s does not follow from its key", s.ID)
+	}
+	ref, ok, err := g.sessionRef(s.ID)
+	if err != nil {
+		return err
+	}
+	if !ok || ref.ordinal != s.Ordinal || ref.facts != sessionFacts(s, stats) {
+		c.problem("session %s is not found by its id", s.ID)
+	}
+	cert, err := g.Certificate(s.Source)
+	if err != nil {
+		return err
+	}
+	if cert == nil {
+		c.problem("session %s has no source", s.ID)
+		return nil
+	}
+	keys := [][]byte{sourceSessionKey(cert.Ordinal, s.Ordinal)}
+	if s.ProviderSessionID != "" {
+		keys = append(keys, providerSessionKey(s.Provider, s.ProviderSessionID, s.Ordinal))
+	}
+	for _, key := range keys {
+		if _, ok, err := g.get(nil, key); err != nil {
+			return err
+		} else if !ok {
+			c.problem("session %s misses a key of kind %c", s.ID, key[0])
+		}
+	}
+	return nil
+}
+
+// countSessions counts the live events of every session from the columns.
+func (v *verifier) countSessions() map[uint32]SessionStats {
+	counts := map[uint32]SessionStats{}
+	var e record.Event
+	for i := range v.g.manifest.Segments {
+		columns := v.g.text.Columns(i)
+		for doc := range columns.Docs() {
+			if deletedIn(v.g.text, i, doc) {
+				continue
+			}
+			row := columns.Row(doc)
+			e.Timed, e.OccurredAt = row.Timed, row.Time
+			s := counts[row.Session]
+			s.add(&e)
+			counts[row.Session] = s
+		}
+	}
+	return counts
+}
+
+// sources checks every certificate and the sums over all of them.
+func (v *verifier) sources(c *VerifyCheck) error {
+	g := v.g
+	var sum Statistics
+	var indexed uint64
+	err := g.Certificates(func(cert *Certificate) error {
+		c.Checked++
+		sum.count(cert, 1)
+		indexed += cert.Counts.Indexed
+		if err := cert.valid(); err != nil {
+			c.problem("source %s: %v", cert.Source, err)
+		}
+		if cert.Source != record.SourceID(cert.Provider, cert.Anchor) {
+			c.problem("source %s does not follow from its anchor", cert.Source)
+		}
+		if cert.Descriptor != record.DescriptorDigest(cert.Provider, cert.Format, cert.Variant, cert.IdentityVersion, cert.Source) {
+			c.problem("source %s does not follow from its descriptor", cert.Source)
+		}
+		b, ok, err := g.get(nil, ordinalKey(keySourceOrdinal, cert.Ordinal))
+		if err != nil {
+			return err
+		}
+		if !ok || record.Digest(b) != cert.Source {
+			c.problem("source %s is not found by its ordinal", cert.Source)
+		}
+		frontier, err := g.Frontier(cert.Source)
+		if err == nil && (len(frontier) > 0) != cert.HasFrontier {
+			c.problem("source %s and its frontier disagree", cert.Source)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range g.manifest.Segments {
+		sum.Events += uint64(s.Live)
+		sum.Searchable += uint64(s.Searchable)
+	}
+	sum.Sessions = g.manifest.Stats.Sessions // checked on its own
+	if sum != g.manifest.Stats {
+		c.problem("the manifest counts %+v, stored is %+v", g.manifest.Stats, sum)
+	}
+	if indexed != sum.Events {
+		c.problem("the certificates count %d events, stored are %d", indexed, sum.Events)
+	}
+	return nil
+}
+
+// identity computes the digests of all buckets and the id again.
+func (v *verifier) identity(c *VerifyCheck) error {
+	g := v.g
+	m := *g.manifest
+	for table, want := range [2]*string{&m.Certificates, &m.Sessions} {
+		var buckets [256][]byte
+		for first := range 256 {
+			entries := map[record.Digest]record.Digest{}
+			err := g.scan([]byte{bucketLetters[table], byte(first)}, func(k, value []byte) error {
+				facts, err := factsOf(table, value)
+				entries[record.Digest(k[1:])] = facts
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			c.Checked += uint64(len(entries))
+			buckets[first] = entriesDigest(entries)
+			stored, _, err := g.get(nil, bucketKey(table, byte(first)))
+			if err != nil {
+				return err
+			}
+			if string(stored) != string(buckets[first]) {
+				c.problem("bucket %d of table %c differs from its digest", first, bucketLetters[table])
+			}
+		}
+		if got := tableDigest(buckets[:]); got != *want {
+			c.problem("table %c differs from its digest", bucketLetters[table])
+		}
+	}
+	if m.identity() != m.Generation {
+		c.problem("the id of the generation does not follow from its content")
+	}
+	return nil
+}

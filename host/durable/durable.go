@@ -1,0 +1,32 @@
+// Package durable holds the few file operations that must survive a crash or another process: a lock on a whole file, the
+// durable replacement of a file, and making a directory's entries durable.
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Replace gives path new content in one step: a temporary file beside it, fsync, rename, fsync of the directory. Readers see the old
+// or the new content; after a crash one of them is there. The file gets the given mode.
+func Replace(path string, content []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return SyncDir(filepath.Dir(path))
+}

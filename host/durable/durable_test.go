@@ -1,0 +1,65 @@
+package durable
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	for _, content := range []string{"first", "", "second and longer"} {
+		if err := Replace(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Fatalf("read %q, %v; want %q", got, err, content)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Fatalf("%d entries beside the file, %v", len(entries), err)
+	}
+}
+
+func TestReplaceKeepsTheOldFileWhenItFails(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "taken")
+	if err := os.MkdirAll(filepath.Join(dir, "inside"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(dir, []byte("x"), 0o600); err == nil {
+		t.Fatal("a directory was replaced by a file")
+	}
+	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
+		t.Fatalf("%d entries left behind, %v", len(entries), err)
+	}
+}
+
+func TestTryLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	open := func() *os.File {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first, second := open(), open()
+	lock := func(f *os.File, exclusive bool) bool {
+		ok, err := TryLock(f, exclusive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if !lock(first, true) || lock(second, true) || lock(second, false) {
+		t.Fatal("an exclusive lock must exclude every other")
+	}
+	first.Close()
+	if !lock(second, false) || !lock(open(), false) {
+		t.Fatal("shared locks must live together once the exclusive one is gone")
+	}
+}
