@@ -1,0 +1,119 @@
+package pluginhost
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// connect opens the one connection to the plugin. go-plugin's own client is left out on purpose: it would also run a broker for
+// further connections and a call without a deadline at the end, both of which a hostile plugin can abuse. Of what its server
+// offers, two calls are made here: the one that drains redirected output and the one that asks to exit.
+func (p *Plugin) connect(address net.Addr, config *plugin.ClientConfig) error {
+	transport := insecure.NewCredentials()
+	if config.TLSConfig != nil {
+		transport = credentials.NewTLS(config.TLSConfig)
+	}
+	options := append(config.GRPCDialOptions[:len(config.GRPCDialOptions):len(config.GRPCDialOptions)],
+		grpc.WithTransportCredentials(transport),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, address.Network(), address.String())
+		}),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(p.codec)),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithMaxHeaderListSize(64<<10),
+	)
+	conn, err := grpc.NewClient("passthrough:///provider", options...)
+	if err != nil {
+		return err
+	}
+	p.conn = conn
+	p.client = historyv1.NewProviderClient(conn)
+	go p.drainOutput()
+	return nil
+}
+
+// drainOutput reads what the plugin's own code prints: go-plugin's server redirects it into a call, and a plugin whose output
+// nobody takes stands still sooner or later. All of it is treated like stderr.
+func (p *Plugin) drainOutput() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-p.fated:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	stream, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
+		grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(1<<20))
+	if err != nil || stream.SendMsg(&rawMessage{}) != nil || stream.CloseSend() != nil {
+		return
+	}
+	var message rawMessage
+	for stream.RecvMsg(&message) == nil {
+		_, _ = p.stderr.Write(printedData(message.data))
+	}
+}
+
+// printedData returns the last field 2 of a StdioData message, the bytes that were printed. The channel in field 1 makes no
+// difference.
+func printedData(message []byte) (data []byte) {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return data
+		}
+		length := protowire.ConsumeFieldValue(number, kind, message[tag:])
+		if length < 0 {
+			return data
+		}
+		if number == 2 && kind == protowire.BytesType {
+			data, _ = protowire.ConsumeBytes(message[tag:])
+		}
+		message = message[tag+length:]
+	}
+	return data
+}
+
+// shutDown asks the process to exit and waits for it, at most for the limit.
+func (p *Plugin) shutDown() {
+	if p.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.limits.Stop)
+	defer cancel()
+	go func() {
+		_ = p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+	}()
+	select {
+	case <-p.process.exited:
+	case <-ctx.Done():
+		p.log.Warn("did not exit in time", "limit", p.limits.Stop.Round(time.Millisecond).String())
+	}
+}
+
+// rawMessage is a message that is not decoded.
+type rawMessage struct{ data []byte }
+
+type rawCodec struct{}
+
+func (rawCodec) Name() string { return "proto" }
+
+func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.(*rawMessage).data)}, nil
+}
+
+func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	v.(*rawMessage).data = data.Materialize()
+	return nil
+}

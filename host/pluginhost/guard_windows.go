@@ -1,0 +1,77 @@
+package pluginhost
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// guard of Windows is a job object that ends all its processes when the last handle to it closes, which the system does when
+// the host ends in whatever way.
+type guard struct {
+	mutex sync.Mutex
+	job   windows.Handle
+}
+
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{HideWindow: true, CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+}
+
+// attach puts the process into a new job. If the system refuses, the plugin still watches its host.
+func (g *guard) attach(process *os.Process) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return
+	}
+	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE},
+	}
+	handle, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(process.Pid))
+	if err == nil {
+		defer windows.CloseHandle(handle)
+		_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)))
+	}
+	if err == nil {
+		err = windows.AssignProcessToJobObject(job, handle)
+	}
+	if err != nil {
+		windows.CloseHandle(job)
+		return
+	}
+	g.mutex.Lock()
+	g.job = job
+	g.mutex.Unlock()
+}
+
+func (g *guard) endGroup(*os.Process) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.job != 0 {
+		_ = windows.TerminateJobObject(g.job, 1)
+	}
+}
+
+func (g *guard) release() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.job != 0 {
+		windows.CloseHandle(g.job)
+		g.job = 0
+	}
+}
+
+// alive tells whether a process exists. One that may not be looked at does.
+func alive(pid int) bool {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return errors.Is(err, windows.ERROR_ACCESS_DENIED)
+	}
+	defer windows.CloseHandle(process)
+	var code uint32
+	const stillActive = 259
+	return windows.GetExitCodeProcess(process, &code) != nil || code == stillActive
+}
