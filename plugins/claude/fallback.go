@@ -1,0 +1,178 @@
+package claude
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+)
+
+// Records without an id of their own get one from their content: the digest of a JSON array that holds what the record says,
+// and the number of earlier events of the file with the same digest. The layout below is part of ids and never changes.
+
+// nativeKind is the kind of an event before any reclassification.
+type nativeKind uint8
+
+const (
+	nativeMessage nativeKind = iota
+	nativeSummary
+	nativeNotice
+	nativeCall
+	nativeOutput
+)
+
+var nativeKindNames = [...]string{"message", "summary", "notice", "tool_call", "tool_output"}
+
+const (
+	fallbackDomain = "ctx-claude-fallback-event-id-v1\x00"
+	bodyDomain     = "ctx-claude-nativepath-body-v1\x00"
+)
+
+// digester makes content digests in reused memory.
+type digester struct {
+	json, frame []byte
+}
+
+// event returns the digest of the event in the mapper's draft.
+func (d *digester) event(m *mapper) [32]byte {
+	j := append(d.json[:0], '[')
+	j = append(appendOrNull(j, m.rec.parentUUID), ',')
+	j = append(strconv.AppendQuote(j, nativeKindNames[m.kind]), ',')
+	j = append(appendTextOrNull(j, m.nativeRole), ',')
+	j = append(appendOrNull(j, m.rec.timestamp), ',')
+	body := m.bodyText()
+	j = append(canonical.AppendString(j, body), ',')
+	j = d.bodyDigest(j, m.kind, m.nativeRole, body)
+	j = append(j, ",null,"...)
+	j = appendCall(j, m)
+	j = append(j, ',')
+	j = appendResult(j, m)
+	j = append(j, ']')
+	d.json = j
+
+	d.frame = append(d.frame[:0], fallbackDomain...)
+	d.frame = binary.BigEndian.AppendUint64(d.frame, uint64(len(j)))
+	d.frame = append(d.frame, j...)
+	return sha256.Sum256(d.frame)
+}
+
+// bodyDigest appends the digest of a body as an array of 32 numbers.
+func (d *digester) bodyDigest(j []byte, kind nativeKind, role, body []byte) []byte {
+	f := append(d.frame[:0], bodyDomain...)
+	f = append(f, byte(kind))
+	f = append(binary.BigEndian.AppendUint64(f, uint64(len(role))), role...)
+	f = append(binary.BigEndian.AppendUint64(f, uint64(len(body))), body...)
+	d.frame = f
+	sum := sha256.Sum256(f)
+	for i, b := range sum {
+		sep := byte(',')
+		if i == 0 {
+			sep = '['
+		}
+		j = strconv.AppendUint(append(j, sep), uint64(b), 10)
+	}
+	return append(j, ']')
+}
+
+// appendCall appends the call that the draft holds.
+func appendCall(j []byte, m *mapper) []byte {
+	if m.kind != nativeCall {
+		return append(j, "null"...)
+	}
+	b := m.block
+	server, tool, mcp := b.mcp()
+	protocol := "null"
+	if mcp {
+		protocol = `"mcp"`
+	} else {
+		server, tool = nil, nil
+	}
+	j = appendTextOrNull(append(j, `{"call_id":`...), unless(b.lost(callIDChannel), b.id.Str()))
+	j = appendTextOrNull(append(j, `,"tool_name":`...), unless(b.lost(toolNameChannel), b.name.Str()))
+	j = append(j, `,"input":`...)
+	if b.lost(argumentsChannel) || b.input.IsNull() {
+		j = append(j, "null"...)
+	} else {
+		j = canonical.AppendValue(j, m.stored.Get("input"))
+	}
+	j = appendStructured(append(j, `,"native_content":`...), m.nativeContent())
+	j = append(append(j, `,"protocol":`...), protocol...)
+	j = appendTextOrNull(append(j, `,"server":`...), server)
+	j = appendTextOrNull(append(j, `,"explicit_tool":`...), tool)
+	j = strconv.AppendBool(append(j, `,"call_id_unavailable":`...), b.lost(callIDChannel))
+	j = strconv.AppendBool(append(j, `,"tool_name_unavailable":`...), b.lost(toolNameChannel))
+	j = strconv.AppendBool(append(j, `,"input_unavailable":`...), b.lost(argumentsChannel))
+	j = strconv.AppendBool(append(j, `,"mcp_identity_unavailable":`...), b.lost(mcpChannel))
+	j = strconv.AppendBool(append(j, `,"native_content_unavailable":`...), b.repeated != 0)
+	return append(appendFacts(append(j, `,"literal_facts":`...), m.literalFacts()), '}')
+}
+
+// appendResult appends the result that the draft holds.
+func appendResult(j []byte, m *mapper) []byte {
+	if m.kind != nativeOutput {
+		return append(j, "null"...)
+	}
+	b := m.block
+	j = appendTextOrNull(append(j, `{"call_id":`...), m.callID)
+	j = appendStructured(append(j, `,"native_content":`...), m.nativeContent())
+	j = strconv.AppendBool(append(j, `,"call_id_unavailable":`...), b.lost(callIDChannel))
+	j = strconv.AppendBool(append(j, `,"content_unavailable":`...), b.lost(contentChannel))
+	j = strconv.AppendBool(append(j, `,"native_content_unavailable":`...), b.repeated != 0)
+	return append(appendFacts(append(j, `,"literal_facts":`...), m.literalFacts()), '}')
+}
+
+func appendFacts(j []byte, facts []sdkplugin.Fact) []byte {
+	j = append(j, '[')
+	for i := range facts {
+		if i > 0 {
+			j = append(j, ',')
+		}
+		j = append(append(j, `{"kind":"`...), factNames[facts[i].Kind]...)
+		j = append(canonical.AppendString(append(j, `","value":`...), []byte(facts[i].Value)), '}')
+	}
+	return append(j, ']')
+}
+
+var factNames = [...]string{
+	sdkplugin.FactToolWorkdir: "tool_workdir",
+	sdkplugin.FactFile:        "file",
+	sdkplugin.FactURL:         "url",
+	sdkplugin.FactForge:       "forge",
+	sdkplugin.FactProject:     "project",
+	sdkplugin.FactVCS:         "vcs",
+	sdkplugin.FactCommit:      "commit",
+	sdkplugin.FactPullRequest: "pull_request",
+	sdkplugin.FactCommand:     "command",
+	sdkplugin.FactBranch:      "branch",
+	sdkplugin.FactWorkspace:   "workspace",
+}
+
+func appendOrNull(j []byte, v canonical.Value) []byte {
+	if v.IsNull() {
+		return append(j, "null"...)
+	}
+	return canonical.AppendValue(j, v)
+}
+
+func appendTextOrNull(j, text []byte) []byte {
+	if len(text) == 0 {
+		return append(j, "null"...)
+	}
+	return canonical.AppendString(j, text)
+}
+
+func appendStructured(j, structured []byte) []byte {
+	if len(structured) == 0 {
+		return append(j, "null"...)
+	}
+	return append(j, structured...)
+}
+
+func unless(lost bool, text []byte) []byte {
+	if lost {
+		return nil
+	}
+	return text
+}

@@ -1,0 +1,159 @@
+package claude
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+)
+
+var fuzzLines = []string{
+	line1,
+	line1 + user("a2", "two"),
+	`{"torn ` + user("a2", "two"),
+	`{"type":"summary","summary":"s","leafUuid":"l"}`,
+	`{"type":"system","subtype":"api_error","uuid":"1","error":{"error":{"error":{"message":"m"}}}}`,
+	`{"type":"attachment","uuid":"2","attachment":{"type":"queued_command","prompt":[{"type":"text","text":"t"}]}}`,
+	`{"type":"user","toolUseResult":{"filePath":"/f","gitOperation":{"pr":{"number":1}}},"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","data":"AA"}}]}]}}`,
+	`{"type":"user","toolUseResult":["x"],"sourceToolUseID":"t","message":{"content":[{"type":"thinking"},{"type":"text","text":"t"}]}}`,
+	`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"N","input":{"b":1.50,"a":"\ud83d"},"input":{"path":["p"]}},{"type":"x_tool_result","content":[{"title":"T","encrypted_content":"z"}]}]}}`,
+	`{"type":"user","uuid":"f","forkedFrom":{"sessionId":"P","messageUuid":"q"},"timestamp":17e8,"message":{"content":"<system-reminder>r</system-reminder> p"}}`,
+	`{"type":"pr-link","prUrl":"u","prNumber":1}`,
+}
+
+// FuzzLine maps one line: nothing may panic, what is given is valid, and the records add up.
+func FuzzLine(f *testing.F) {
+	for _, line := range fuzzLines {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		content = bytes.ReplaceAll(content, []byte("\n"), []byte(" "))
+		r := &checker{t: t}
+		s := &scanner{}
+		s.mapper.begin(sessionKey{root: "S1"}, sidecars{}, r)
+		if err := s.one(&jsonl.Line{Ordinal: 3, Bytes: content}, r); err != nil {
+			t.Fatal(err)
+		}
+		records := s.retained + s.ignored + r.rejected
+		if records == 0 && len(bytes.TrimSpace(content)) > 0 {
+			t.Error("a line of which nothing came")
+		}
+		if s.retained == 0 && len(r.events) > 0 || s.retained > 0 && len(r.events) == 0 {
+			t.Errorf("%d retained records gave %d events", s.retained, len(r.events))
+		}
+	})
+}
+
+// checker is a recorder that holds every event to the contract.
+type checker struct {
+	recorder
+	t    *testing.T
+	keys map[string]bool
+}
+
+func (c *checker) Event(e *sdkplugin.Event) error {
+	if c.keys == nil {
+		c.keys = map[string]bool{}
+	}
+	if c.keys[string(e.Key)] {
+		c.t.Errorf("key %s is used twice", renderKey(e.Key))
+	}
+	c.keys[string(e.Key)] = true
+	if e.Sequence>>16 != 3 || !e.Body.Present || e.Type == "" {
+		c.t.Errorf("event %s", renderEvent(e))
+	}
+	if body := renderValue(e, e.Body); !utf8.ValidString(body) {
+		c.t.Errorf("body %q is not UTF-8", body)
+	}
+	for _, span := range e.Body.Spans {
+		piece := e.Structured[span.Offset : span.Offset+span.Length]
+		if _, err := canonical.Unquote(nil, piece); span.Quoted && err != nil || !canonical.IsCanonical(piece) {
+			c.t.Errorf("piece %s of %s", piece, e.Structured)
+		}
+	}
+	if (e.Invocation != nil || e.Result != nil) && e.CallID.Validate() != nil {
+		c.t.Errorf("call id %q", e.CallID)
+	}
+	if e.Copy != nil && (e.Copy.EventKey.Validate() != nil || e.Copy.Session.Key.Validate() != nil) {
+		c.t.Error("broken copy claim")
+	}
+	for _, fact := range e.Facts {
+		if fact.Value == "" || !utf8.ValidString(fact.Value) || len(fact.Value) > sdkplugin.MaxString {
+			c.t.Errorf("fact %q", fact.Value)
+		}
+	}
+	if bytes.Contains(e.Structured, []byte(`"encrypted_content":`)) && bytes.Contains(e.Structured, []byte(`_tool_result"`)) &&
+		!bytes.Contains(e.Structured, []byte(`"tool_result"`)) && e.Type == sdkplugin.ToolOutput && e.Result != nil {
+		c.t.Errorf("encrypted content is stored: %s", e.Structured)
+	}
+	return c.recorder.Event(e)
+}
+
+// FuzzAppend reads a file in one go and in two steps.
+func FuzzAppend(f *testing.F) {
+	f.Add([]byte(strings.Join(fuzzLines, "\n")+"\n"), uint16(200), false)
+	f.Add([]byte(eventful), uint16(500), true)
+	f.Add([]byte("\xef\xbb\xbf"+line1+"\r\n\x00\x00"+line1+"\n\n{}"), uint16(1), false)
+	f.Fuzz(func(t *testing.T, content []byte, cut uint16, rebuild bool) {
+		at := min(int(cut), len(content))
+		tr := newTree(t)
+		const locator = "-w/S1.jsonl"
+		tr.write(locator, string(content[:at]))
+		before := tr.full(tr.only())
+		tr.append(locator, string(content[at:]))
+		source := tr.only()
+		req := appendRequest(tr.route(), source, before)
+		if rebuild {
+			var s state
+			s.reset()
+			front, err := parseFrontier(req.Frontier, &s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Frontier = appendFrontier(front, &s, 64)
+		}
+		if err := sameEnd(tr.full(source), tr.scan(req), before); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzFrontier: any bytes are refused or read as what they are written as.
+func FuzzFrontier(f *testing.F) {
+	var s state
+	s.reset()
+	s.seen.add(7)
+	s.titles.addCustom([]byte("title"))
+	s.titles.addSummary([]byte("leaf"), []byte("summary"))
+	s.occurrence([32]byte{1})
+	f.Add(appendFrontier(frontier{device: 1, fileID: 2, lines: 3}, &s, maxFrontier))
+	f.Add(appendFrontier(frontier{device: 1, fileID: 2, lines: 3}, &s, 16))
+	f.Add([]byte("\x01\x01"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if len(src) > maxFrontier {
+			return
+		}
+		var s state
+		s.reset()
+		front, err := parseFrontier(src, &s)
+		if err != nil {
+			return
+		}
+		written := appendFrontier(front, &s, maxFrontier)
+		if !front.complete {
+			return
+		}
+		var again state
+		again.reset()
+		if back, err := parseFrontier(written, &again); err != nil || back != front {
+			t.Fatalf("%x is read as %+v, %v", written, back, err)
+		}
+		if !bytes.Equal(appendFrontier(front, &again, maxFrontier), written) {
+			t.Errorf("%x is not stable", written)
+		}
+	})
+}

@@ -1,0 +1,375 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+)
+
+// maxWalkFiles bounds transcripts and sidecars of one route together.
+const maxWalkFiles = 2 * jsonl.MaxFiles
+
+// candidate is a transcript that may become a source.
+type candidate struct {
+	route    int
+	locator  string
+	placed   placed
+	observed observed
+}
+
+// Inventory lists the sessions of all routes.
+func (p *provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest, out *sdkplugin.InventoryWriter) error {
+	inv, err := p.list(ctx, req.Routes)
+	if err != nil {
+		return err
+	}
+	for i := range inv.found {
+		err := out.Source(inv.found[i].source())
+		if errors.Is(err, sdkplugin.ErrTooManySources) {
+			for _, left := range inv.found[i:] {
+				inv.states[left.route] = sdkplugin.RouteIncomplete
+			}
+			out.Diagnostics.AddError("too_many_sources", "more sessions than one inventory may hold")
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i, state := range inv.states {
+		out.Route(i, state)
+	}
+	out.Walked(inv.directories, inv.files, inv.skippedLinks)
+	for _, d := range inv.diagnostics {
+		out.Diagnostics.Add(d)
+	}
+	return nil
+}
+
+// list looks at every route.
+func (p *provider) list(ctx context.Context, routes []sdkplugin.Route) (*inventory, error) {
+	inv := &inventory{ctx: ctx, work: p.work}
+	for i, route := range routes {
+		state, err := inv.route(i, route)
+		if err != nil {
+			return nil, err
+		}
+		inv.states = append(inv.states, state)
+	}
+	inv.oneEach(routes)
+	return inv, nil
+}
+
+func (c *candidate) source() sdkplugin.Source {
+	o := c.observed.transcript
+	return sdkplugin.Source{
+		Route: c.route, Anchor: c.placed.key.anchor(), Format: formatName, Locator: c.locator, Observation: c.observed.token(),
+		Size: o.Size, ModTimeNS: o.MtimeNS, FileID: o.FileID, ProviderSessionID: c.placed.key.display(),
+	}
+}
+
+// inventory is one listing under way.
+type inventory struct {
+	ctx         context.Context
+	work        *jsonl.Work
+	found       []candidate // by route, then by locator
+	states      []sdkplugin.RouteState
+	diagnostics []sdkplugin.Diagnostic
+	// What was looked at.
+	directories, files, skippedLinks uint64
+
+	reader jsonl.Reader
+	doc    canonical.Doc
+}
+
+// route lists one route and tells how completely.
+func (v *inventory) route(index int, route sdkplugin.Route) (sdkplugin.RouteState, error) {
+	info, err := os.Stat(route.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return sdkplugin.RouteMissing, nil
+	case err != nil:
+		return sdkplugin.RouteUnreadable, nil
+	case !info.IsDir():
+		return v.file(index, route), nil
+	}
+	home, err := holdsProjects(route.Path)
+	if err != nil {
+		return sdkplugin.RouteUnreadable, nil
+	}
+	tree, err := jsonl.Walk{
+		Route: route.Path, Match: wanted, Descend: entered(home), MaxFiles: maxWalkFiles, Work: v.work,
+	}.Run(v.ctx)
+	if err != nil {
+		return v.walkFailed(index, err)
+	}
+	v.directories += tree.Directories
+	v.files += uint64(len(tree.Entries))
+	v.skippedLinks += tree.SkippedLinks
+	state := sdkplugin.RouteComplete
+	for _, problem := range tree.Problems {
+		state = sdkplugin.RouteIncomplete
+		v.diagnose(index, problem.Locator, "unreadable", problem.Failure.Reason)
+	}
+	if tree.SkippedNames > 0 {
+		v.diagnose(index, "", "skipped_names", "files whose names are not UTF-8 are left out")
+	}
+	if !v.transcripts(index, route, home, tree.Entries) {
+		state = sdkplugin.RouteIncomplete
+	}
+	return state, nil
+}
+
+func (v *inventory) walkFailed(index int, err error) (sdkplugin.RouteState, error) {
+	var failure *jsonl.Failure
+	switch {
+	case v.ctx.Err() != nil:
+		return 0, v.ctx.Err()
+	case !errors.As(err, &failure):
+		return 0, err
+	case failure.Class == jsonl.Vanished:
+		return sdkplugin.RouteMissing, nil
+	}
+	v.diagnose(index, "", "unreadable", failure.Reason)
+	return sdkplugin.RouteUnreadable, nil
+}
+
+func (v *inventory) diagnose(route int, locator, code, message string) {
+	v.diagnostics = append(v.diagnostics, sdkplugin.Diagnostic{
+		Severity: sdkplugin.SeverityWarning, Code: code, Message: message, Locator: locator, Route: route,
+	})
+}
+
+// holdsProjects tells a Claude home from a projects container: it holds a directory of that name.
+func holdsProjects(dir string) (bool, error) {
+	info, err := os.Lstat(filepath.Join(dir, projectsDir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return info.IsDir(), nil
+}
+
+// file takes a route that is one transcript.
+func (v *inventory) file(index int, route sdkplugin.Route) sdkplugin.RouteState {
+	state, err := jsonl.Observe(route.Path, "", v.work)
+	if err != nil {
+		return sdkplugin.RouteUnreadable
+	}
+	placed, ok := placeFile(route.Path)
+	if !ok {
+		v.diagnose(index, "", "not_a_transcript", "the name is not that of a transcript")
+		return sdkplugin.RouteComplete
+	}
+	v.files++
+	c := candidate{route: index, placed: placed, observed: observed{transcript: state}}
+	if !v.settle(route, &c) {
+		return sdkplugin.RouteIncomplete
+	}
+	if c.placed.key.valid() {
+		v.found = append(v.found, c)
+	}
+	return sdkplugin.RouteComplete
+}
+
+// transcripts turns the files of a walk into candidates. complete is false when one of them could not be told.
+func (v *inventory) transcripts(index int, route sdkplugin.Route, home bool, entries []jsonl.Entry) (complete bool) {
+	f := homeForm
+	if !home {
+		locators := make([]string, 0, len(entries))
+		for i := range entries {
+			if strings.HasSuffix(entries[i].Locator, transcriptSuffix) {
+				locators = append(locators, entries[i].Locator)
+			}
+		}
+		f = formOf(locators)
+	}
+	beside := map[string]jsonl.Observation{}
+	for i := range entries {
+		if !strings.HasSuffix(entries[i].Locator, transcriptSuffix) {
+			beside[entries[i].Locator] = entries[i].Observation
+		}
+	}
+	complete = true
+	start := len(v.found)
+	v.found = slices.Grow(v.found, len(entries)-len(beside))
+	for i := range entries {
+		placed, ok := place(f, entries[i].Locator)
+		if !ok {
+			continue
+		}
+		c := candidate{route: index, locator: entries[i].Locator, placed: placed}
+		c.observed.transcript = entries[i].Observation
+		kind := titleSidecar
+		if !placed.key.main() {
+			kind = agentSidecar
+		}
+		if state, ok := beside[sidecarLocator(kind, c.locator)]; ok {
+			c.observed.sidecars = []observedSidecar{{kind, state}}
+		}
+		if !v.settle(route, &c) {
+			complete = false
+			continue
+		}
+		if c.placed.key.valid() {
+			v.found = append(v.found, c)
+		}
+	}
+	v.found = append(v.found[:start], tellApart(v.found[start:])...)
+	return complete
+}
+
+// settle finds the root of an agent that lies beside the main transcripts. Without a complete record nothing can be told of
+// the file yet; its key is then not valid. ok is false when the file could not be read.
+func (v *inventory) settle(route sdkplugin.Route, c *candidate) (ok bool) {
+	if !c.placed.flat {
+		return true
+	}
+	root, records, err := v.rootOf(route.Path, c.locator)
+	if err != nil {
+		var failure *jsonl.Failure
+		if errors.As(err, &failure) && failure.Class == jsonl.Vanished {
+			return true
+		}
+		v.diagnose(c.route, c.locator, "unreadable", "the root session of an agent could not be read")
+		return false
+	}
+	switch {
+	case root != "":
+		c.placed.key.root = root
+	case records > 0:
+		c.placed.key = sessionKey{root: c.placed.key.agent}
+	}
+	return true
+}
+
+// rootOf returns the first session id in a file and the number of records read for it.
+func (v *inventory) rootOf(route, locator string) (root string, records int, err error) {
+	f, err := jsonl.Open(route, locator, v.work)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	v.reader.Reset(f)
+	for root == "" && v.reader.Next() {
+		line := v.reader.Line()
+		if line.Kind != jsonl.Record {
+			continue
+		}
+		_, _, err = recordsOf(&v.doc, line.Bytes, func(record canonical.Value) error {
+			records++
+			if root == "" {
+				root = shortText(record.Get("sessionId").Str())
+			}
+			return v.ctx.Err()
+		})
+		if err != nil {
+			return "", records, err
+		}
+	}
+	return root, records, v.reader.Err()
+}
+
+// tellApart gives agents of one session directory that have the same name keys of their own: the first by path order keeps
+// its key, a later one takes the name of its directory in. A hard link to the same file is no agent of its own.
+func tellApart(found []candidate) []candidate {
+	type place struct {
+		dir string
+		key sessionKey
+	}
+	first := map[place]int{}
+	kept := found[:0]
+	for _, c := range found {
+		if c.placed.flat || c.placed.key.main() || c.placed.key.run != "" {
+			kept = append(kept, c)
+			continue
+		}
+		dir := sessionDir(c.locator, c.placed.below)
+		p := place{dir, c.placed.key}
+		earlier, taken := first[p]
+		if taken && kept[earlier].observed.transcript.SameFile(c.observed.transcript) {
+			continue
+		}
+		if taken {
+			parent := path.Base(path.Dir(c.locator))
+			for _, suffix := range [...]string{parent, c.placed.below} {
+				p.key.agent = c.placed.key.agent + "/" + suffix
+				if _, taken = first[p]; !taken {
+					break
+				}
+			}
+			c.placed.key = p.key
+		}
+		if _, taken = first[p]; !taken {
+			first[p] = len(kept)
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// sessionDir returns the directory of the session that an agent belongs to.
+func sessionDir(locator, below string) string {
+	dir := path.Dir(locator)
+	if below != "" {
+		dir = strings.TrimSuffix(dir, "/"+below)
+	}
+	return dir
+}
+
+// oneEach leaves one file for each session. Routes of one name space are compared, so that a session that lies under both
+// automatic roots comes once; a configured root of its own name has sessions of its own.
+func (v *inventory) oneEach(routes []sdkplugin.Route) {
+	type identity struct {
+		label string
+		key   sessionKey
+	}
+	best := make(map[identity]int, len(v.found))
+	drop := map[int]bool{}
+	for i := range v.found {
+		id := identity{routes[v.found[i].route].Label, v.found[i].placed.key}
+		other, taken := best[id]
+		if !taken {
+			best[id] = i
+			continue
+		}
+		winner, loser := other, i
+		same := v.found[i].observed.transcript.SameFile(v.found[other].observed.transcript)
+		if !same && newer(v.found[i].observed.transcript, v.found[other].observed.transcript) {
+			winner, loser = i, other
+		}
+		best[id] = winner
+		drop[loser] = true
+		if !same {
+			v.diagnose(v.found[loser].route, v.found[loser].locator, "duplicate_session",
+				"another file of the same session is newer and is taken instead")
+		}
+	}
+	kept := v.found[:0]
+	for i, c := range v.found {
+		if !drop[i] {
+			kept = append(kept, c)
+		}
+	}
+	v.found = kept
+	slices.SortStableFunc(v.found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.route, b.route), strings.Compare(a.locator, b.locator))
+	})
+}
+
+// newer tells whether a later path wins over an earlier one: the newest, then the longest, then the first.
+func newer(later, earlier jsonl.Observation) bool {
+	return cmp.Or(cmp.Compare(later.MtimeNS, earlier.MtimeNS), cmp.Compare(later.Size, earlier.Size)) > 0
+}

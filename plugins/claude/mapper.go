@@ -1,0 +1,384 @@
+package claude
+
+import (
+	"bytes"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+)
+
+// sink takes what a scan finds; it is the part of sdkplugin.SourceWriter that is used here.
+type sink interface {
+	Begin(sdkplugin.Mode) error
+	Session(sdkplugin.Session) (uint32, error)
+	Event(*sdkplugin.Event) error
+	Retain(n uint64)
+	Ignore(n uint64)
+	Reject(sdkplugin.Rejection) error
+	Progress(readBytes uint64) error
+	End(sdkplugin.Ending) error
+}
+
+// verdict is what became of a record.
+type verdict uint8
+
+const (
+	ignored verdict = iota
+	retained
+	rejected
+)
+
+// maxSpanParts is how many pieces of a structured value one text may consist of; a text of more pieces travels by itself,
+// because finding the place of a piece costs time in proportion to their number.
+const maxSpanParts = 64
+
+// mapper turns the records of one file into events. It works on one draft of an event in memory that it keeps.
+type mapper struct {
+	key     sessionKey
+	side    sidecars
+	out     sink
+	state   state
+	session uint32
+	// declared is the lineage that the session was declared with; quiet maps without giving anything to out, to rebuild the
+	// state of a prefix that was certified before.
+	hasSession, quiet bool
+	declared          lineage
+	maxText, maxLine  int // limits of one text in bytes and of one line in events
+
+	rec     record
+	outline outline
+	ordinal uint64 // of the line
+	onLine  int    // events of the line so far
+	at      sdkplugin.Instant
+
+	skim bool // only what changes the state is needed of the record
+
+	// The draft.
+	ev         sdkplugin.Event
+	invocation sdkplugin.Invocation
+	result     sdkplugin.Result
+	claim      sdkplugin.CopyClaim
+	kind       nativeKind
+	nativeRole []byte
+	callID     []byte
+	block      *block
+	stored     canonical.Value // what Structured is the canonical form of
+	added      bool            // stored has a member that its block has not
+	walk       factWalk
+	literalEnd int // end of the facts that count for content digests
+
+	alternate  canonical.Doc // for values that are written anew before they are stored
+	rewriter   rewriter
+	digester   digester
+	parts      []canonical.Value
+	marks      []canonical.Mark
+	spans      []sdkplugin.Span
+	whole      []sdkplugin.Span
+	text       []byte // joined text
+	structured []byte
+	keys       []byte
+	callKey    []byte
+	noBlock    block
+}
+
+// begin makes the mapper ready for a file.
+func (m *mapper) begin(key sessionKey, side sidecars, out sink) {
+	m.key, m.side, m.out = key, side, out
+	m.state.reset()
+	m.hasSession, m.quiet, m.declared = false, false, lineageUnknown
+	m.maxText, m.maxLine = sdkplugin.MaxEventContent, sdkplugin.MaxEventsRecord
+}
+
+// line starts a line.
+func (m *mapper) line(ordinal uint64) { m.ordinal, m.onLine = ordinal, 0 }
+
+// record maps one record. detail says why it was rejected.
+func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err error) {
+	r := &m.rec
+	if detail = r.read(v); detail != "" {
+		return rejected, detail, nil
+	}
+	r.settleFamily()
+	m.outline.reset()
+	if r.family.outlined() {
+		if detail = m.outline.read(r.text()); detail != "" {
+			if r.family.checked() {
+				return rejected, detail, nil
+			}
+			m.outline.reset()
+		}
+		if m.outline.textBytes > m.maxText {
+			return rejected, "text over 16 MiB", nil
+		}
+	}
+	uuid := r.uuid.Str()
+	keyed := len(uuid) > 0 && !r.family.keyedByContent()
+	if keyed && m.state.seen.has(hashOf(uuidDomain, uuid, 0)) {
+		return ignored, "", nil
+	}
+	if r.family.chain() {
+		m.state.trace(r, m.key)
+	}
+	m.skim = m.quiet && keyed && m.state.pairs == 0
+	ms, timed := instant(r.timestamp)
+	m.at = sdkplugin.Instant{Millis: ms, Known: timed}
+	m.recordFacts()
+	verdict, detail, err = m.events()
+	if err != nil || verdict == rejected {
+		return verdict, detail, err
+	}
+	if keyed {
+		m.state.seen.add(hashOf(uuidDomain, uuid, 0))
+	}
+	m.state.learn(r, m.at)
+	return verdict, "", nil
+}
+
+// events gives the events of the record.
+func (m *mapper) events() (verdict, string, error) {
+	switch m.rec.family {
+	case userRecord, assistantRecord, untyped:
+		return m.conversation()
+	case systemRecord:
+		return m.system()
+	case attachmentRecord:
+		return m.attachment()
+	case summaryRecord:
+		return m.row(nativeSummary, sdkplugin.Summary, "", m.rec.summary.Str())
+	case prLinkRecord:
+		return m.pullRequest()
+	case oldBoundary:
+		return m.row(nativeSummary, sdkplugin.Summary, "", m.joined())
+	case unknownFamily, foreignRecord:
+		return m.row(nativeNotice, sdkplugin.Notice, role(m.rec.nativeRole()), m.joined())
+	}
+	return ignored, "", nil
+}
+
+// recordFacts starts the draft's facts with those that every event of the record has.
+func (m *mapper) recordFacts() {
+	m.walk.facts = m.walk.facts[:0]
+	m.walk.add(sdkplugin.FactSessionCWD, m.rec.cwd.Str())
+	m.walk.add(sdkplugin.FactBranch, m.rec.branch.Str())
+	m.walk.base = len(m.walk.facts)
+}
+
+// row gives one event that is a text and nothing else.
+func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (verdict, string, error) {
+	switch {
+	case blank(text):
+		return ignored, "", nil
+	case m.onLine >= m.maxLine:
+		return rejected, tooManyEvents, nil
+	}
+	m.draft(kind, m.rec.nativeRole(), typ, role)
+	m.ev.Body = sdkplugin.Inline(text)
+	return retained, "", m.give(0)
+}
+
+// joined returns the texts of the record, joined with LF. One text is not copied.
+func (m *mapper) joined() []byte { return m.join(m.outline.texts) }
+
+func (m *mapper) join(texts []canonical.Value) []byte {
+	switch len(texts) {
+	case 0:
+		return nil
+	case 1:
+		return texts[0].Str()
+	}
+	m.text = m.text[:0]
+	for i, v := range texts {
+		if i > 0 {
+			m.text = append(m.text, '\n')
+		}
+		m.text = v.AppendStr(m.text)
+	}
+	return m.text
+}
+
+// draft starts an event.
+func (m *mapper) draft(kind nativeKind, nativeRole []byte, typ, role string) {
+	m.kind, m.nativeRole, m.callID, m.block = kind, nativeRole, nil, &m.noBlock
+	m.stored, m.added = canonical.Value{}, false
+	m.walk.facts = m.walk.facts[:m.walk.base]
+	m.literalEnd = m.walk.base
+	scope := sdkplugin.ScopePrimary
+	if !m.key.main() || m.rec.sidechain {
+		scope = sdkplugin.ScopeSubagent
+	}
+	m.ev = sdkplugin.Event{
+		Session: m.session, Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope, Body: sdkplugin.Value{},
+	}
+}
+
+// give finishes the draft as the event idx of its record and hands it out.
+func (m *mapper) give(idx int) error {
+	m.ev.Sequence = m.ordinal<<16 + uint64(m.onLine)
+	m.onLine++
+	m.ev.Facts = m.walk.facts
+	m.ev.Key = m.eventKey(idx)
+	if m.quiet {
+		return nil
+	}
+	if err := m.declare(); err != nil {
+		return err
+	}
+	m.ev.Session = m.session
+	m.claimCopy(idx)
+	return m.out.Event(&m.ev)
+}
+
+// declare declares the session before its first event and again when its origin has become known.
+func (m *mapper) declare() error {
+	origin := m.state.lineage
+	if origin == lineageUnknown || !m.key.main() {
+		origin = lineageRoot
+	}
+	if m.hasSession && m.declared == origin {
+		return nil
+	}
+	s := sdkplugin.Session{
+		Ref: m.key.ref(true), ProviderSessionID: m.key.display(), Scope: sdkplugin.ScopePrimary,
+		Relationship: sdkplugin.RelationshipRoot,
+	}
+	root := sessionKey{root: m.key.root}.ref(false)
+	switch {
+	case !m.key.main():
+		s.Scope, s.Root, s.Parent = sdkplugin.ScopeSubagent, &root, &root
+		s.Relationship = sdkplugin.RelationshipWorkflowChild
+		if m.key.run == "" {
+			s.Relationship = sdkplugin.RelationshipDelegated
+			if parent := m.side.parent(m.key); parent != m.key {
+				ref := parent.ref(false)
+				s.Parent = &ref
+			}
+		}
+	case origin == lineageForked || origin == lineageResumed:
+		parent := sessionKey{root: m.state.ancestor}.ref(false)
+		s.Parent = &parent
+		s.Relationship = sdkplugin.RelationshipForked
+		if origin == lineageResumed {
+			s.Relationship = sdkplugin.RelationshipResumedFrom
+		}
+	}
+	var err error
+	m.session, err = m.out.Session(s)
+	m.hasSession, m.declared = true, origin
+	return err
+}
+
+// eventKey returns the native key of the draft: the uuid of its record, else the id of its message, else its content.
+func (m *mapper) eventKey(idx int) sdkplugin.NativeKey {
+	r := &m.rec
+	if !r.family.keyedByContent() {
+		uuid, id := r.uuid.Str(), r.messageID.Str()
+		switch {
+		case len(uuid) > 0:
+			if m.state.pairs == 0 || !m.state.seen.has(hashOf(pairDomain, uuid, uint64(idx))) {
+				return m.pairKey(uuid, idx)
+			}
+		case len(id) > 0 && len(m.outline.results) == 0 && r.toolUseResult.IsNull():
+			if m.usePair(id, idx) {
+				return m.pairKey(id, idx)
+			}
+		}
+	}
+	digest := m.digester.event(m)
+	m.keys = sdkplugin.AppendComposite(m.keys[:0], eventNamespace, 3)
+	m.keys = sdkplugin.AppendUtf8(m.keys, fallbackMark)
+	m.keys = sdkplugin.AppendBytes(m.keys, digest[:])
+	m.keys = sdkplugin.AppendU64(m.keys, m.state.occurrence(digest))
+	return m.keys
+}
+
+// usePair takes a pair of message id and index for an event, unless an event of the file has it already.
+func (m *mapper) usePair(id []byte, idx int) bool {
+	if m.state.seen.has(hashOf(uuidDomain, id, 0)) || !m.state.seen.add(hashOf(pairDomain, id, uint64(idx))) {
+		return false
+	}
+	m.state.pairs++
+	return true
+}
+
+func (m *mapper) pairKey(id []byte, idx int) sdkplugin.NativeKey {
+	m.keys = sdkplugin.AppendComposite(m.keys[:0], eventNamespace, 2)
+	m.keys = sdkplugin.AppendUtf8(m.keys, id)
+	m.keys = sdkplugin.AppendU64(m.keys, uint64(idx))
+	return m.keys
+}
+
+// claimCopy names the event that the draft is a copy of: its record says where it was forked from, or belongs to another
+// session than the file.
+func (m *mapper) claimCopy(idx int) {
+	r := &m.rec
+	uuid := r.uuid.Str()
+	if len(uuid) == 0 || r.family.keyedByContent() {
+		return
+	}
+	ancestor, proof := forkedFrom(r), sdkplugin.ProofNativeEventIdentity
+	if ancestor == "" {
+		id := r.sessionID.Str()
+		if len(id) == 0 || string(id) == m.key.root {
+			return
+		}
+		ancestor = string(id)
+	} else if copied := r.forkedFrom.Get("messageUuid").Str(); len(copied) > 0 && len(copied) <= maxField && !bytes.Equal(copied, uuid) {
+		uuid, proof = copied, sdkplugin.ProofNativeCopiedFrom
+	}
+	key := sessionKey{root: ancestor}
+	if key == m.key {
+		return
+	}
+	m.claim = sdkplugin.CopyClaim{
+		Session: key.ref(false), EventKind: eventKind, Proof: proof,
+		EventKey: sdkplugin.Composite(eventNamespace, sdkplugin.Utf8(view(uuid)), sdkplugin.U64(uint64(idx))),
+	}
+	m.ev.Copy = &m.claim
+}
+
+// bodyText returns the text of the draft's body.
+func (m *mapper) bodyText() []byte {
+	if len(m.ev.Body.Spans) == 0 {
+		return m.ev.Body.Bytes
+	}
+	return appendPieces(nil, m.ev.Structured, m.ev.Body.Spans)
+}
+
+// appendPieces appends pieces of a structured value, joined with LF.
+func appendPieces(dst, structured []byte, spans []sdkplugin.Span) []byte {
+	for i, s := range spans {
+		if i > 0 {
+			dst = append(dst, '\n')
+		}
+		piece := structured[s.Offset : s.Offset+s.Length]
+		if !s.Quoted {
+			dst = append(dst, piece...)
+			continue
+		}
+		dst, _ = canonical.Unquote(dst, piece) // the writer made the literal
+	}
+	return dst
+}
+
+// literalFacts returns the facts of the draft's block.
+func (m *mapper) literalFacts() []sdkplugin.Fact { return m.walk.facts[m.walk.base:m.literalEnd] }
+
+// typedCallID returns the id of a call as a key, nil if it is empty or too long for one.
+func typedCallID(dst, id []byte) sdkplugin.Key {
+	const head = 1 + 8
+	if len(id) == 0 || len(id)+head > sdkplugin.MaxTypedKey {
+		return nil
+	}
+	return sdkplugin.AppendUtf8(dst, id)
+}
+
+// role returns a role as a string, without an allocation for the common ones.
+func role(native []byte) string {
+	switch string(native) {
+	case sdkplugin.RoleUser:
+		return sdkplugin.RoleUser
+	case sdkplugin.RoleAssistant:
+		return sdkplugin.RoleAssistant
+	}
+	return view(native)
+}

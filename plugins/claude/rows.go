@@ -1,0 +1,201 @@
+package claude
+
+import (
+	"bytes"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+)
+
+const tooManyEvents = "more events than one line may give"
+
+// system maps a system record by its subtype. Only text that a person could read becomes an event.
+func (m *mapper) system() (verdict, string, error) {
+	text := m.joined()
+	switch subtype := m.rec.subtype.Str(); string(subtype) {
+	case "compact_boundary", "microcompact_boundary":
+		return m.boundary(text)
+	case "local_command":
+		typ, role := sdkplugin.Notice, sdkplugin.RoleSystem
+		switch classOf(text, text) {
+		case commandText:
+			typ, role = sdkplugin.Message, sdkplugin.RoleUser
+		case commandOutput, shellOutput:
+			typ, role = sdkplugin.CommandOutput, sdkplugin.RoleTool
+		}
+		return m.row(nativeNotice, typ, role, text)
+	case "api_error":
+		if message := apiErrorText(m.rec.errorValue); message != nil {
+			text = message
+		}
+	case "away_summary":
+		return m.row(nativeNotice, sdkplugin.Summary, sdkplugin.RoleSystem, text)
+	case "stop_hook_summary", "turn_duration":
+		return ignored, "", nil
+	}
+	return m.row(nativeNotice, sdkplugin.Notice, sdkplugin.RoleSystem, text)
+}
+
+// boundary maps the border that a compaction leaves.
+func (m *mapper) boundary(text []byte) (verdict, string, error) {
+	switch {
+	case blank(text):
+		return ignored, "", nil
+	case m.onLine >= m.maxLine:
+		return rejected, tooManyEvents, nil
+	}
+	m.draft(nativeNotice, m.rec.nativeRole(), sdkplugin.Summary, sdkplugin.RoleSystem)
+	m.ev.Body = sdkplugin.Inline(text)
+	if !m.rec.compactMetadata.IsNull() {
+		m.structured = append(m.structured[:0], `{"compactMetadata":`...)
+		m.structured = append(canonical.AppendValue(m.structured, m.rec.compactMetadata), '}')
+		if len(m.structured)+len(text) <= m.maxText {
+			m.ev.Structured = m.structured
+		}
+	}
+	return retained, "", m.give(0)
+}
+
+// apiErrorText returns the message of a failed request, nil if there is none.
+func apiErrorText(e canonical.Value) []byte {
+	for _, v := range [...]canonical.Value{e.Get("message"), e.Get("error").Get("error").Get("message")} {
+		if text := v.Str(); !blank(text) {
+			return text
+		}
+	}
+	return nil
+}
+
+// attachment maps the one attachment that is the only copy of something typed: a prompt entered while the model was working.
+func (m *mapper) attachment() (verdict, string, error) {
+	a := m.rec.attachment
+	if !a.Get("type").StrEquals("queued_command") {
+		return ignored, "", nil
+	}
+	if mode := a.Get("commandMode"); !mode.IsNull() && !mode.StrEquals("prompt") {
+		return ignored, "", nil
+	}
+	for _, origin := range [...]canonical.Value{a.Get("origin"), m.rec.origin} {
+		if string(originKind(origin)) == "task-notification" {
+			return ignored, "", nil
+		}
+	}
+	prompt := a.Get("prompt")
+	if prompt.IsString() {
+		return m.row(nativeNotice, sdkplugin.Message, sdkplugin.RoleUser, prompt.Str())
+	}
+	m.parts = m.parts[:0]
+	for element := range prompt.Elems {
+		if text := element.Get("text"); element.Get("type").StrEquals("text") && !blank(text.Str()) {
+			m.parts = append(m.parts, text)
+		}
+	}
+	return m.row(nativeNotice, sdkplugin.Message, sdkplugin.RoleUser, m.join(m.parts))
+}
+
+// pullRequest maps the link to a pull request; the client writes it again on every resume.
+func (m *mapper) pullRequest() (verdict, string, error) {
+	url := m.rec.prURL.Str()
+	if m.onLine >= m.maxLine {
+		return rejected, tooManyEvents, nil
+	}
+	if blank(url) || !m.state.seen.add(hashOf(linkDomain, url, 0)) {
+		return ignored, "", nil
+	}
+	m.draft(nativeNotice, m.rec.nativeRole(), sdkplugin.VCSChange, sdkplugin.RoleSystem)
+	m.ev.Body = sdkplugin.Inline(url)
+	m.walk.add(sdkplugin.FactURL, url)
+	m.walk.add(sdkplugin.FactPullRequest, number(m.rec.prNumber))
+	m.walk.add(sdkplugin.FactProject, m.rec.prRepository.Str())
+	return retained, "", m.give(0)
+}
+
+// conversation maps a record of a user or of the model.
+func (m *mapper) conversation() (verdict, string, error) {
+	r, o := &m.rec, &m.outline
+	results := len(o.results)
+	clientOnly := results == 0 && !r.toolUseResult.IsNull()
+	if clientOnly {
+		results = 1
+	}
+	total := results + len(o.calls) + len(o.serverResults)
+	if len(o.texts) > 0 {
+		total++
+	}
+	switch {
+	case total == 0:
+		return ignored, "", nil
+	case m.onLine+total > m.maxLine:
+		return rejected, tooManyEvents, nil
+	case m.skim:
+		m.onLine += total
+		if len(o.texts) > 0 {
+			m.readText(results > 0)
+		}
+		return retained, "", nil
+	}
+	idx := 0
+	if clientOnly {
+		if err := m.clientResult(idx); err != nil {
+			return retained, "", err
+		}
+		idx++
+	}
+	for i := range o.results {
+		if err := m.toolResult(&o.results[i], idx, i == 0); err != nil {
+			return retained, "", err
+		}
+		idx++
+	}
+	if len(o.texts) > 0 {
+		if err := m.textRow(idx, results > 0); err != nil {
+			return retained, "", err
+		}
+		idx++
+	}
+	for i := range o.calls {
+		if err := m.toolCall(&o.calls[i], idx); err != nil {
+			return retained, "", err
+		}
+		idx++
+	}
+	for i := range o.serverResults {
+		if err := m.serverResult(&o.serverResults[i], idx); err != nil {
+			return retained, "", err
+		}
+		idx++
+	}
+	return retained, "", nil
+}
+
+// textRow gives the text of a record as one event, also when calls stand between its parts.
+func (m *mapper) textRow(idx int, isResult bool) error {
+	whole, typ, role := m.readText(isResult)
+	m.draft(nativeMessage, m.rec.nativeRole(), typ, role)
+	m.ev.Body = sdkplugin.Inline(whole)
+	return m.give(idx)
+}
+
+// readText returns the text of the record and what it is, and takes a prompt as a title.
+func (m *mapper) readText(isResult bool) (whole []byte, typ, role string) {
+	whole = m.joined()
+	first := m.outline.texts[0].Str()
+	typ, role = reclassify(&m.rec, m.rec.nativeRole(), classOf(first, whole), first)
+	if m.typed(typ, role, isResult) {
+		m.state.titles.addTyped(whole)
+	}
+	return whole, typ, role
+}
+
+// typed tells whether a row of the user holds what a person typed to this session.
+func (m *mapper) typed(typ, role string, isResult bool) bool {
+	r := &m.rec
+	if r.family != userRecord || isResult || typ != sdkplugin.Message || role != sdkplugin.RoleUser {
+		return false
+	}
+	if r.sidechain && m.key.main() {
+		return false
+	}
+	origin := originKind(r.origin)
+	return len(origin) == 0 || bytes.Equal(origin, []byte("human"))
+}

@@ -1,0 +1,216 @@
+package claude
+
+import (
+	"context"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+)
+
+// Scan reads one transcript, as a whole or from where the last scan ended.
+func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdkplugin.SourceWriter) error {
+	s := p.scanners.Get().(*scanner)
+	s.work = p.work
+	err := s.scan(ctx, &req, out)
+	if !s.grown {
+		p.scanners.Put(s)
+	}
+	return err
+}
+
+// scanner reads transcripts one after another in memory that it keeps.
+type scanner struct {
+	reader jsonl.Reader
+	doc    canonical.Doc
+	mapper mapper
+	work   *jsonl.Work
+
+	grown             bool   // a long line has made the memory large
+	parsed            uint64 // lines parsed in the scan, for tests
+	retained, ignored uint64
+}
+
+// How often a scan reports progress and looks for cancellation.
+const (
+	progressBytes = 1 << 20
+	patienceLines = 256
+)
+
+// Bounds of the memory that is kept from file to file.
+const (
+	keptLine  = 1 << 20
+	keptNodes = 1 << 16
+)
+
+func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink) error {
+	key, err := keyOfAnchor(req.Source.Anchor)
+	if err != nil {
+		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+	}
+	seen, err := parseObserved(req.Source.Observation)
+	if err != nil {
+		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+	}
+	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.work)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	side, now := readSidecars(req.Route.Path, req.Source.Locator, seen.sidecars)
+	s.parsed, s.retained, s.ignored = 0, 0, 0
+	s.reader.Reset(f)
+	s.mapper.begin(key, side, out)
+	mode, err := s.resume(ctx, req, f)
+	if err != nil {
+		return err
+	}
+	if err := out.Begin(mode); err != nil {
+		return err
+	}
+	if err := s.lines(ctx, out, f.Observation().Size); err != nil {
+		return err
+	}
+	seen = observed{sidecars: now}
+	if seen.transcript, err = f.Recheck(); err != nil {
+		return err
+	}
+	before := req.Counts.Retained
+	if mode == sdkplugin.ModeFull {
+		before = 0
+	}
+	return s.end(req, out, seen, before+s.retained > 0)
+}
+
+// resume brings reader and mapper to the place behind the certified prefix. When the file is another one or the prefix is no
+// longer there, both stand at the start of the file and the mode is full.
+func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jsonl.File) (sdkplugin.Mode, error) {
+	if req.Mode != sdkplugin.ModeAppend {
+		return sdkplugin.ModeFull, nil
+	}
+	m := &s.mapper
+	front, err := parseFrontier(req.Frontier, &m.state)
+	o := f.Observation()
+	same := err == nil && front.device == o.Device && front.fileID == o.FileID && o.Size >= req.CertifiedBytes &&
+		len(req.ContentDigest) == len(jsonl.Checkpoint{}.Digest)
+	if same {
+		checkpoint := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.lines, Digest: [32]byte(req.ContentDigest)}
+		if front.complete {
+			same, err = s.reader.Verify(ctx, checkpoint)
+		} else {
+			same, err = s.rebuild(ctx, checkpoint)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if !same {
+		m.state.reset()
+		s.reader.Reset(f)
+		return sdkplugin.ModeFull, nil
+	}
+	return sdkplugin.ModeAppend, nil
+}
+
+// rebuild reads the certified prefix again for the state that it leads to.
+func (s *scanner) rebuild(ctx context.Context, c jsonl.Checkpoint) (same bool, err error) {
+	s.mapper.state.reset()
+	s.mapper.quiet = true
+	err = s.lines(ctx, nil, c.Offset)
+	s.mapper.quiet = false
+	s.retained, s.ignored = 0, 0
+	return err == nil && s.reader.Checkpoint() == c, err
+}
+
+// lines reads the complete lines up to an offset. Without a sink only the state is kept.
+func (s *scanner) lines(ctx context.Context, out sink, end uint64) error {
+	progress := s.reader.BytesRead() + progressBytes
+	for at := uint64(0); at < end && s.reader.Next(); {
+		line := s.reader.Line()
+		at = line.Start + line.Length
+		if err := s.one(line, out); err != nil {
+			return err
+		}
+		if line.Ordinal%patienceLines == 0 {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+		}
+		if read := s.reader.BytesRead(); out != nil && read >= progress {
+			progress = read + progressBytes
+			if err := out.Progress(read); err != nil {
+				return err
+			}
+		}
+	}
+	return s.reader.Err()
+}
+
+// one maps one line.
+func (s *scanner) one(line *jsonl.Line, out sink) error {
+	reject := func(r sdkplugin.Rejection) error {
+		if out == nil {
+			return nil
+		}
+		r.Line = line.Ordinal + 1
+		return out.Reject(r)
+	}
+	switch line.Kind {
+	case jsonl.Blank, jsonl.Padding:
+		s.ignored++
+		return nil
+	case jsonl.TooLong:
+		return reject(sdkplugin.Rejection{Detail: "line over 16 MiB"})
+	}
+	s.parsed++
+	s.mapper.line(line.Ordinal)
+	s.grown = s.grown || len(line.Bytes) > keptLine || len(s.doc.Nodes()) > keptNodes
+	torn, defect, err := recordsOf(&s.doc, line.Bytes, func(record canonical.Value) error {
+		verdict, detail, err := s.mapper.record(record)
+		switch {
+		case err != nil:
+			return err
+		case verdict == rejected:
+			return reject(sdkplugin.Rejection{Detail: detail, PayloadType: shortText(s.mapper.rec.typ.Str())})
+		case verdict == retained:
+			s.retained++
+		default:
+			s.ignored++
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case defect != "":
+		return reject(sdkplugin.Rejection{Detail: defect})
+	case torn >= 0:
+		return reject(sdkplugin.Rejection{
+			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: "not one JSON object",
+		})
+	}
+	return nil
+}
+
+// end certifies what was read.
+func (s *scanner) end(req *sdkplugin.ScanRequest, out sink, now observed, hasEvents bool) error {
+	m := &s.mapper
+	out.Retain(s.retained)
+	out.Ignore(s.ignored)
+	place := s.reader.Checkpoint()
+	ending := sdkplugin.Ending{
+		Observation: now.token(), CertifiedBytes: place.Offset, ContentDigest: place.Digest,
+		Frontier: appendFrontier(frontier{
+			device: now.transcript.Device, fileID: now.transcript.FileID, lines: place.Lines,
+		}, &m.state, maxFrontier),
+	}
+	if hasEvents {
+		if err := m.declare(); err != nil {
+			return err
+		}
+		meta := m.state.metadata(m.key, m.side, slugOf(req.Route.Path, req.Source.Locator), now.modTimeMS())
+		meta.Session = m.session
+		ending.Metadata = []sdkplugin.SessionMetadata{meta}
+	}
+	return out.End(ending)
+}

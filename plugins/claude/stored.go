@@ -1,0 +1,240 @@
+package claude
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+)
+
+// What is stored of a block is its canonical form. A few blocks hold what is never stored: base64 data, of which only the
+// length stays, and encrypted search results, which go entirely. Such a block is written out again without it, as raw JSON,
+// and parsed a second time; everything else is then the same for both.
+
+// unstored tells whether a key may name something that is not stored.
+func unstored(key []byte) bool {
+	switch string(key) {
+	case "data", "base64", "blob", "encrypted_content":
+		return true
+	}
+	return false
+}
+
+// rewriter writes a value as raw JSON without what is not stored.
+type rewriter struct {
+	dst []byte
+	// encrypted drops the members encrypted_content as well.
+	encrypted bool
+	// visible is the message content of which only blocks that give events may be kept; absent otherwise.
+	visible canonical.Value
+}
+
+func (w *rewriter) value(v canonical.Value, key []byte) {
+	switch v.Kind() {
+	case canonical.Array:
+		w.array(v)
+	case canonical.Object:
+		w.object(v, key, nil)
+	default:
+		w.dst = append(w.dst, v.Raw()...)
+	}
+}
+
+func (w *rewriter) array(v canonical.Value) {
+	w.dst = append(w.dst, '[')
+	filtered := w.visible.Exists() && v.Index() == w.visible.Index()
+	first := true
+	for element := range v.Elems {
+		if filtered && !visibleBlock(element) {
+			continue
+		}
+		if !first {
+			w.dst = append(w.dst, ',')
+		}
+		first = false
+		w.value(element, nil)
+	}
+	w.dst = append(w.dst, ']')
+}
+
+// object writes an object that stands under a key, with one more raw member at its end if extra is not nil.
+func (w *rewriter) object(v canonical.Value, key, extra []byte) {
+	w.dst = append(w.dst, '{')
+	first := true
+	comma := func() {
+		if !first {
+			w.dst = append(w.dst, ',')
+		}
+		first = false
+	}
+	for name, m := range v.Each {
+		if w.encrypted && string(name) == "encrypted_content" {
+			continue
+		}
+		comma()
+		w.dst = append(canonical.AppendString(w.dst, name), ':')
+		if m.IsString() && len(m.Raw()) > 2 && isBinary(v, key, name) {
+			w.omitted(m)
+			continue
+		}
+		w.value(m, name)
+	}
+	if extra != nil {
+		comma()
+		w.dst = append(w.dst, extra...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// omitted writes what stays of encoded data: its length as it stands in the file.
+func (w *rewriter) omitted(m canonical.Value) {
+	w.dst = append(w.dst, `{"omitted":"binary","bytes":`...)
+	w.dst = strconv.AppendInt(w.dst, int64(len(m.Raw())-2), 10)
+	w.dst = append(w.dst, '}')
+}
+
+// isBinary tells whether the string member name of the object v, which stands under key, is base64: the data of an API source
+// or of an MCP image or sound, the blob of an MCP resource, the content of a file that the client read.
+func isBinary(v canonical.Value, key, name []byte) bool {
+	switch string(name) {
+	case "data":
+		if string(key) == "source" {
+			return v.Get("type").StrEquals("base64") || !v.Has("type") && v.Has("media_type")
+		}
+		typ := v.Get("type").Str()
+		return string(typ) == "image" || string(typ) == "audio" || mimeOfBinary(v)
+	case "blob":
+		return mimeOfBinary(v) || v.Has("uri")
+	case "base64":
+		return string(key) == "file"
+	}
+	return false
+}
+
+func mimeOfBinary(v canonical.Value) bool {
+	mime := v.Get("mimeType").Str()
+	return len(mime) > 0 && !bytes.HasPrefix(mime, []byte("text/"))
+}
+
+// visibleBlock tells whether a block of message.content may be copied with its record.
+func visibleBlock(element canonical.Value) bool {
+	return element.IsObject() && kindOf(element.Get("type").Str()) != silentBlock
+}
+
+// rewritten returns the block as it is stored: itself, or a copy without what is never stored.
+func (m *mapper) rewritten(v canonical.Value, encrypted bool) (canonical.Value, error) {
+	if !m.walk.rewrite {
+		return v, nil
+	}
+	m.rewriter = rewriter{dst: m.rewriter.dst[:0], encrypted: encrypted}
+	m.rewriter.object(v, nil, nil)
+	return m.reparsed()
+}
+
+// withOperation is rewritten with one more member.
+func (m *mapper) withOperation(v, operation canonical.Value) (canonical.Value, error) {
+	if !operation.Exists() {
+		return m.rewritten(v, false)
+	}
+	m.added = true
+	extra := append([]byte(`"gitOperation":`), operation.Raw()...)
+	m.rewriter = rewriter{dst: m.rewriter.dst[:0]}
+	m.rewriter.object(v, nil, extra)
+	return m.reparsed()
+}
+
+// reparsed parses what the rewriter wrote. It wrote JSON, so that an error is a defect of this package.
+func (m *mapper) reparsed() (canonical.Value, error) {
+	if err := m.alternate.Parse(m.rewriter.dst); err != nil {
+		return canonical.Value{}, err
+	}
+	return m.alternate.Root(), nil
+}
+
+// bodyForm says how the parts of a body are read.
+type bodyForm bool
+
+const (
+	compactJSON bodyForm = false // the one part as compact JSON
+	joinedText  bodyForm = true  // the strings that the parts are, joined with LF
+)
+
+// store writes the structured copy of a block and makes the body of its parts, as pieces of that copy where there is one.
+func (m *mapper) store(b *block, stored canonical.Value, form bodyForm) {
+	m.stored = stored
+	inline := b.repeated != 0 || len(m.parts) > maxSpanParts
+	m.marks = m.marks[:0]
+	if !inline {
+		for _, part := range m.parts {
+			m.marks = append(m.marks, canonical.Mark{Value: part})
+		}
+	}
+	if b.repeated == 0 {
+		m.structured = canonical.AppendMarked(m.structured[:0], stored, m.marks)
+		m.ev.Structured = m.structured
+	}
+	switch {
+	case len(m.parts) == 0:
+	case inline && form == compactJSON:
+		m.text = canonical.AppendValue(m.text[:0], m.parts[0])
+		m.ev.Body = sdkplugin.Inline(m.text)
+	case inline:
+		m.ev.Body = sdkplugin.Inline(m.join(m.parts))
+	default:
+		m.spans = m.spans[:0]
+		for _, mark := range m.marks {
+			m.spans = append(m.spans, sdkplugin.Span{
+				Offset: uint32(mark.Start), Length: uint32(mark.End - mark.Start), Quoted: form == joinedText,
+			})
+		}
+		m.ev.Body = sdkplugin.Value{Present: true, Spans: m.spans}
+	}
+}
+
+// fitAndGive hands the draft out. A structured copy over the limit of one event goes, and what consisted of its pieces is
+// told as left out; only the body stays, as bytes of its own.
+func (m *mapper) fitAndGive(idx int) error {
+	if len(m.ev.Structured)+len(m.ev.Body.Bytes) <= m.maxText {
+		return m.give(idx)
+	}
+	observed := uint64(len(m.ev.Structured))
+	if len(m.ev.Body.Spans) > 0 {
+		m.text = appendPieces(m.text[:0], m.ev.Structured, m.ev.Body.Spans)
+		m.ev.Body = sdkplugin.Inline(m.text)
+	}
+	length := uint64(len(m.ev.Body.Bytes))
+	if i := m.ev.Invocation; i != nil && i.Arguments.Status == sdkplugin.CapturePresent {
+		i.Arguments = sdkplugin.Omitted(sizeLimit, length)
+	}
+	if r := m.ev.Result; r != nil {
+		if r.Text.Status == sdkplugin.CapturePresent {
+			r.Text = sdkplugin.Omitted(sizeLimit, length)
+		}
+		if r.Structured.Status == sdkplugin.CapturePresent {
+			r.Structured = sdkplugin.Omitted(sizeLimit, observed)
+		}
+	}
+	if length > uint64(m.maxText) {
+		m.ev.Body = sdkplugin.Inline(callWithoutInput)
+	}
+	m.ev.Structured = nil
+	return m.give(idx)
+}
+
+const sizeLimit = "size_limit"
+
+// nativeContent returns the canonical form of the draft's block as the client wrote it in the conversation, nil if a repeated
+// key withholds it.
+func (m *mapper) nativeContent() []byte {
+	switch {
+	case m.block.repeated != 0 || !m.stored.Exists():
+		return nil
+	case !m.added:
+		return canonical.AppendValue(nil, m.stored)
+	}
+	w := rewriter{}
+	w.object(m.block.v, nil, nil)
+	content, _ := canonical.Canonical(w.dst) // JSON that this package wrote
+	return content
+}
