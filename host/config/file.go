@@ -1,0 +1,225 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"sort"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/agenthistory/ctx/host/fault"
+)
+
+// maxFileBytes bounds config.toml; 64 roots with the longest paths fit many times over in practice.
+const maxFileBytes = 4 << 20
+
+// malformed builds the one fault of this package. The rule is a fixed sentence of ours: it never holds a part of the file.
+func malformed(rule string) *fault.Error {
+	return fault.New(fault.ConfigMalformed, "config.toml is not valid: %s", rule).
+		WithHint("Correct config.toml in the data root and try again")
+}
+
+func readFile(path string) (text []byte, exists bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, malformed("the file cannot be read")
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, true, malformed("it is not an ordinary file")
+	}
+	text, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, true, malformed("the file cannot be read")
+	}
+	if len(text) > maxFileBytes {
+		return nil, true, malformed("the file is too big")
+	}
+	return text, true, nil
+}
+
+// fileSettings is the decoded file before any look at the disk or the environment.
+type fileSettings struct {
+	mode        IndexMode
+	daemonScope DaemonScope
+	semantic    *bool
+	localUsage  *bool
+	automatic   bool
+	retention   Retention
+	roots       []writtenRoot
+	unknown     int
+}
+
+// writtenRoot is a root as the file has it; provider and path are checked later, in the documented order.
+type writtenRoot struct {
+	name, provider, path, group, kind string
+	hasProvider, hasPath, hasGroup    bool
+	hasKind                           bool
+}
+
+// table is one TOML table that is taken apart key by key, so that a key that nobody took can be told.
+type table struct {
+	values map[string]any
+	err    *fault.Error
+}
+
+func (t *table) fail(rule string) {
+	if t.err == nil {
+		t.err = malformed(rule)
+	}
+}
+
+func (t *table) take(key string) (any, bool) {
+	v, ok := t.values[key]
+	delete(t.values, key)
+	return v, ok
+}
+
+func (t *table) sub(key string) *table {
+	v, ok := t.take(key)
+	if !ok {
+		return &table{values: map[string]any{}}
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		t.fail("a table is expected where another value stands")
+		return &table{values: map[string]any{}}
+	}
+	return &table{values: m}
+}
+
+func (t *table) text(key string) (string, bool) {
+	v, ok := t.take(key)
+	if !ok {
+		return "", false
+	}
+	s, isText := v.(string)
+	if !isText {
+		t.fail("a string is expected where another value stands")
+	}
+	return s, true
+}
+
+func (t *table) boolean(key string) *bool {
+	v, ok := t.take(key)
+	if !ok {
+		return nil
+	}
+	b, isBool := v.(bool)
+	if !isBool {
+		t.fail("true or false is expected where another value stands")
+	}
+	return &b
+}
+
+func decodeFile(text []byte) (*fileSettings, error) {
+	if !utf8.Valid(text) {
+		return nil, malformed("it is not UTF-8 text")
+	}
+	root := &table{values: map[string]any{}}
+	if err := toml.Unmarshal(text, &root.values); err != nil {
+		// The parser's error quotes the file, so it is not even kept as a cause.
+		return nil, malformed("it is not valid TOML")
+	}
+	s := &fileSettings{automatic: true, retention: RetentionKeep}
+	if err := s.decodeSettings(root); err != nil {
+		return nil, err
+	}
+	if err := s.decodeSources(root.sub("sources")); err != nil {
+		return nil, err
+	}
+	if root.err != nil {
+		return nil, root.err
+	}
+	// Tables of the tool that ctx replaces: its telemetry and its self-upgrade do not exist here.
+	root.take("analytics")
+	root.take("upgrade")
+	s.unknown += len(root.values)
+	return s, nil
+}
+
+// decodeSettings takes every table but [sources]. Unknown keys are counted, not refused: an older ctx may meet the file of a
+// newer one.
+func (s *fileSettings) decodeSettings(root *table) error {
+	indexing, search, usage := root.sub("indexing"), root.sub("search"), root.sub("local_usage")
+	daemon, retention := root.sub("daemon"), root.sub("retention")
+	if mode, ok := indexing.text("mode"); ok {
+		if s.mode = IndexMode(mode); s.mode != ModeAuto && s.mode != ModeManual {
+			indexing.fail("indexing.mode is auto or manual")
+		}
+	}
+	s.semantic = search.boolean("semantic")
+	if _, ok := search.take("default_group"); ok {
+		search.fail("there is no default group; a search names the groups it wants")
+	}
+	s.localUsage = usage.boolean("enabled")
+	daemonEnabled := daemon.boolean("enabled")
+	if scope, ok := daemon.text("mode"); ok {
+		if s.daemonScope = DaemonScope(scope); s.daemonScope != DaemonFull && s.daemonScope != DaemonSourceRefresh {
+			daemon.fail("daemon.mode is full or source-refresh-only")
+		}
+	}
+	if s.mode == "" && daemonEnabled != nil && !*daemonEnabled {
+		s.mode = ModeManual
+	}
+	if gone, ok := retention.text("gone"); ok {
+		if s.retention = Retention(gone); s.retention != RetentionKeep && s.retention != RetentionDrop {
+			retention.fail("retention.gone is keep or drop")
+		}
+	}
+	for _, t := range []*table{indexing, search, usage, daemon, retention} {
+		if t.err != nil {
+			return t.err
+		}
+		s.unknown += len(t.values)
+	}
+	return nil
+}
+
+func (s *fileSettings) decodeSources(sources *table) error {
+	if automatic := sources.boolean("automatic"); automatic != nil {
+		s.automatic = *automatic
+	}
+	roots := sources.sub("roots")
+	if sources.err != nil {
+		return sources.err
+	}
+	if len(sources.values) > 0 {
+		return malformed("the sources table has a key that is not known")
+	}
+	names := make([]string, 0, len(roots.values))
+	for name := range roots.values {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		t := roots.sub(name)
+		r := writtenRoot{name: name}
+		r.provider, r.hasProvider = t.text("provider")
+		r.path, r.hasPath = t.text("path")
+		r.group, r.hasGroup = t.text("group")
+		r.kind, r.hasKind = t.text("kind")
+		if t.err != nil {
+			return t.err
+		}
+		if len(t.values) > 0 {
+			return malformed("a root has a key that is not known, or a name with a dot")
+		}
+		s.roots = append(s.roots, r)
+	}
+	return roots.errOrNil()
+}
+
+func (t *table) errOrNil() error {
+	if t.err == nil {
+		return nil
+	}
+	return t.err
+}

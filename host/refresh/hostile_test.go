@@ -1,0 +1,217 @@
+package refresh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+func routeEndState(n int32) historyv1.RouteEnd_State { return historyv1.RouteEnd_State(n) }
+
+// newWorldSequential is newWorld for a test that needs several worlds.
+func newWorldSequential(t *testing.T) *world {
+	t.Helper()
+	return buildWorld(t)
+}
+
+// ofSource lets a change happen to the messages of source 0 only.
+func ofFirst(change func(m *historyv1.ScanMessage) *historyv1.ScanMessage) func(*historyv1.ScanMessage) *historyv1.ScanMessage {
+	return func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
+		if n, ok := sourceOf(m); ok && n == 0 {
+			return change(m)
+		}
+		return m
+	}
+}
+
+func TestHostileScans(t *testing.T) {
+	end := func(change func(*historyv1.SourceEnd)) func(*historyv1.ScanMessage) *historyv1.ScanMessage {
+		return func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
+			if e := m.GetEnd(); e != nil {
+				change(e)
+			}
+			return m
+		}
+	}
+	batch := func(change func(*historyv1.Batch)) func(*historyv1.ScanMessage) *historyv1.ScanMessage {
+		return func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
+			if b := m.GetBatch(); b != nil {
+				change(b)
+			}
+			return m
+		}
+	}
+	without := func(drop func(*historyv1.ScanMessage) bool) func(*historyv1.ScanMessage) *historyv1.ScanMessage {
+		return func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
+			if drop(m) {
+				return nil
+			}
+			return m
+		}
+	}
+	for name, change := range map[string]func(*historyv1.ScanMessage) *historyv1.ScanMessage{
+		"counts do not add up":  end(func(e *historyv1.SourceEnd) { e.Counts.Complete++ }),
+		"counts overflow":       end(func(e *historyv1.SourceEnd) { e.Counts.Retained, e.Counts.Rejected = 1<<63, 1<<63 }),
+		"no counts":             end(func(e *historyv1.SourceEnd) { e.Counts, e.RejectionsTotal = nil, 7 }),
+		"huge bytes":            end(func(e *historyv1.SourceEnd) { e.CertifiedBytes = 1 << 60 }),
+		"short digest":          end(func(e *historyv1.SourceEnd) { e.ContentDigest = []byte{1} }),
+		"huge frontier":         end(func(e *historyv1.SourceEnd) { e.Frontier = bytes.Repeat([]byte{1}, maxFrontier+1) }),
+		"metadata of nobody":    end(func(e *historyv1.SourceEnd) { e.Metadata[0].Index = 7 }),
+		"too many rejections":   end(func(e *historyv1.SourceEnd) { e.RejectionsTotal = 5 }),
+		"event of nobody":       batch(func(b *historyv1.Batch) { b.Events[0].Session = 9 }),
+		"session of another":    batch(func(b *historyv1.Batch) { b.Sessions[0].Ref.Anchor = []byte{2} }),
+		"session without a key": batch(func(b *historyv1.Batch) { b.Sessions[0].Ref.Key = nil }),
+		"no begin":              without(func(m *historyv1.ScanMessage) bool { return m.GetBegin() != nil }),
+		"no end":                without(func(m *historyv1.ScanMessage) bool { return m.GetEnd() != nil }),
+		"append was not asked": func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
+			if b := m.GetBegin(); b != nil {
+				b.Mode = historyv1.Mode_MODE_APPEND
+			}
+			return m
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put(projects+"a", "k1 this one is long and comes first") // biggest first: source 0
+			w.put(projects+"b", "k1 good")
+			w.provider.hostile = ofFirst(change)
+			rep := w.run()
+			w.expect("b present: good")
+			if rep.Outcome != WithFailures || rep.Totals.FailedSources != 1 || rep.Failures()[0].Class != classInternal {
+				t.Errorf("%+v", rep)
+			}
+		})
+	}
+}
+
+func TestHostileAppendKeepsTheOldRecords(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one", "k2 two")
+	w.run()
+	w.add(projects+"a", "k3 three")
+	w.provider.hostile = func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
+		if e := m.GetEnd(); e != nil {
+			e.CertifiedBytes = 1
+		}
+		return m
+	}
+	rep := w.run()
+	w.expect("a present: one two")
+	if rep.Outcome != Failure || !rep.Failures()[0].CarriedForward {
+		t.Errorf("%+v", rep)
+	}
+}
+
+func TestHostileInventories(t *testing.T) {
+	for name, change := range map[string]func(*historyv1.Source){
+		"way out":          func(s *historyv1.Source) { s.Locator = "../x" },
+		"absolute":         func(s *historyv1.Source) { s.Locator = "/etc/passwd" },
+		"not clean":        func(s *historyv1.Source) { s.Locator = "a//b" },
+		"NUL":              func(s *historyv1.Source) { s.Locator = "a\x00b" },
+		"foreign route":    func(s *historyv1.Source) { s.Route = 77 },
+		"unknown format":   func(s *historyv1.Source) { s.Format = "other" },
+		"no observation":   func(s *historyv1.Source) { s.Observation = nil },
+		"long observation": func(s *historyv1.Source) { s.Observation = make([]byte, maxObservation+1) },
+		"huge":             func(s *historyv1.Source) { s.Size = 1 << 63 },
+		"no anchor":        func(s *historyv1.Source) { s.Anchor = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put(projects+"a", "k1 one")
+			w.run()
+			w.add(projects+"a", "k2 two")
+			w.provider.inventory = change
+			rep := w.run()
+			w.opened()
+			w.expect("a present: one")
+			if rep.Outcome != Failure || rep.Failures()[0].Class != classInternal || !rep.Failures()[0].CarriedForward {
+				t.Errorf("%+v", rep)
+			}
+		})
+	}
+}
+
+func TestProviderDies(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 this one is long and comes first")
+	w.put(projects+"b", "k1 good")
+	w.provider.crash = true
+	rep := w.run()
+	w.expect("a present: this one is long and comes first")
+	if rep.Outcome != WithFailures || len(rep.Failures()) != 1 {
+		t.Errorf("%+v", rep)
+	}
+	w.provider.crash = false
+	w.run()
+	w.opened("full b")
+}
+
+func TestCancelledRun(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one")
+	w.run()
+	w.add(projects+"a", "k2 two")
+	w.provider.blocked = make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	w.provider.onOpened = cancel
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(ctx, w.request())
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if fault.Code(err) != CodeCancelled || !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the run did not end")
+	}
+	w.provider.blocked, w.provider.onOpened = nil, nil
+	w.expect("a present: one")
+	w.run()
+	w.expect("a present: one two")
+}
+
+func TestProgress(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one", "k2 two")
+	var seen []Progress
+	req := w.request()
+	req.Progress = func(p Progress) { seen = append(seen, p) }
+	w.runRequest(req)
+	first, last := seen[0], seen[len(seen)-1]
+	if first.Done || first.Stage != StagePreparing || first.Type != "ctx_progress" || first.Operation != "import" || first.TotalKnown {
+		t.Errorf("first %+v", first)
+	}
+	size := uint64(len("k1 one\nk2 two\n"))
+	if !last.Done || last.Stage != StageComplete || last.Percent != 100 || last.CompletedBytes != size || last.TotalBytes != size ||
+		*last.CompletedFiles != 1 || *last.ImportedEvents != 2 || last.Messages != 2 || last.Sessions != 1 ||
+		!slices.Equal(last.AgentHistories, []string{"claude"}) {
+		t.Errorf("last %+v", last)
+	}
+}
+
+func TestBusyWriter(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one")
+	w.run()
+	w.add(projects+"a", "k2 two")
+	c, err := w.store.Begin(context.Background(), core.BeginOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), w.request()); fault.Code(err) != fault.Busy {
+		t.Errorf("%v", err)
+	}
+	c.Discard()
+	w.run()
+	w.expect("a present: one two")
+}

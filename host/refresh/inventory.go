@@ -1,0 +1,215 @@
+package refresh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/sources"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// maxSources bounds one inventory; maxObservation the opaque token of a source in bytes; maxLocator a place below a route.
+const (
+	maxSources     = 131_072
+	maxObservation = 4096
+	maxLocator     = 32 << 10
+)
+
+// item is one source as the inventory shows it.
+type item struct {
+	provider *provider
+	route    *route
+	wire     *historyv1.Source
+	source   record.Digest
+	format   *format
+	cert     *core.Certificate // nil: not stored yet
+}
+
+// path is where the source lies on disk.
+func (i *item) path() string { return sourcePath(i.route.Path, i.wire.GetLocator()) }
+
+func sourcePath(route, locator string) string {
+	if locator == "" {
+		return route
+	}
+	return filepath.Join(route, filepath.FromSlash(locator))
+}
+
+func (i *item) sighting() core.Sighting {
+	return core.Sighting{
+		Route: i.route.ID, Locator: i.wire.GetLocator(), Observation: i.wire.GetObservation(),
+		ModTime: i.wire.GetMtimeNs(), FileID: i.wire.GetFileId(),
+	}
+}
+
+// observe starts the providers that have something to read, all at once and beside the opening of the active generation, and
+// takes their inventories.
+func (r *run) observe() error {
+	var wait sync.WaitGroup
+	var pinned error
+	wait.Go(func() { pinned = r.pin() })
+	for _, p := range r.providers {
+		if p.failure != nil || !p.mustList() || p.plugin != nil {
+			continue
+		}
+		wait.Go(func() {
+			plugin, err := r.req.Plugins.Start(r.ctx, p.name)
+			if err != nil {
+				p.failed("the provider did not start")
+				r.log("provider %s: %v", p.id, err)
+				return
+			}
+			p.plugin = plugin
+		})
+	}
+	wait.Wait()
+	if pinned != nil {
+		return pinned
+	}
+	r.assignRoots()
+	for _, p := range r.providers {
+		if p.failure == nil && p.mustList() {
+			wait.Go(func() { r.takeInventory(p) })
+		}
+	}
+	wait.Wait()
+	return r.stopped()
+}
+
+// mustList reports whether a provider has a route that may hold something.
+func (p *provider) mustList() bool {
+	for _, s := range p.routes {
+		if s.readable() {
+			return true
+		}
+	}
+	return false
+}
+
+// readable reports whether a route is worth asking for: a missing one is proven absent, an unsupported one may not be read.
+func (s *route) readable() bool {
+	return s.Status != sources.Missing && s.Status != sources.Unsupported
+}
+
+func (r *run) takeInventory(p *provider) {
+	items, end, err := r.inventory(p)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			p.failed("the provider could not list its sources")
+			r.log("provider %s: inventory: %v", p.id, err)
+		}
+		return
+	}
+	p.items = items
+	for i, d := range end.GetDiagnostics() {
+		if i < 64 {
+			r.log("provider %s: %s %s: %s", p.id, d.GetCode(), d.GetLocator(), d.GetMessage())
+		}
+	}
+	for _, s := range p.routes {
+		if s.index >= 0 {
+			s.state = routeState(end, s.index)
+		}
+	}
+}
+
+// inventory asks for all readable routes of a provider at once, so that it can give a source of two stores only once.
+func (r *run) inventory(p *provider) ([]*item, *historyv1.InventoryEnd, error) {
+	req := &historyv1.InventoryRequest{MaxSources: maxSources}
+	var asked []*route
+	for _, s := range p.routes {
+		if s.readable() {
+			s.index = len(asked)
+			asked = append(asked, s)
+			req.Routes = append(req.Routes, s.wire())
+		}
+	}
+	var items []*item
+	end, err := p.plugin.Inventory(r.ctx, req, func(w *historyv1.Source) error {
+		if len(items) == maxSources {
+			return errors.New("more sources than allowed")
+		}
+		i, err := p.admit(w, asked)
+		if err != nil {
+			return err
+		}
+		items = append(items, i)
+		return nil
+	})
+	if err == nil && end == nil {
+		err = errors.New("the inventory has no end")
+	}
+	if err == nil {
+		err = context.Cause(r.ctx)
+	}
+	return items, end, err
+}
+
+func (s *route) wire() *historyv1.Route {
+	w := &historyv1.Route{Id: s.ID, Path: s.Path, Format: s.Format, Role: s.Role, Explicit: s.Authority == sources.Named}
+	catalog := record.NamedRootLineage(s.Provider, "")
+	if s.lineage != nil {
+		catalog = *s.lineage
+	}
+	w.Lineage = catalog[:]
+	if s.Root != nil {
+		w.Label = s.Root.Name
+	}
+	return w
+}
+
+// admit checks what a provider says about one source and derives its id.
+func (p *provider) admit(w *historyv1.Source, asked []*route) (*item, error) {
+	if int64(w.GetRoute()) >= int64(len(asked)) {
+		return nil, fmt.Errorf("a source of route %d of %d", w.GetRoute(), len(asked))
+	}
+	i := &item{provider: p, wire: w, route: asked[w.GetRoute()], format: p.formats[w.GetFormat()]}
+	switch n := len(w.GetObservation()); {
+	case i.format == nil:
+		return nil, errors.New("a source of a format that the provider did not describe")
+	case n == 0 || n > maxObservation:
+		return nil, fmt.Errorf("an observation of %d bytes", n)
+	case w.GetSize() > math.MaxInt64:
+		return nil, fmt.Errorf("a source of %d bytes", w.GetSize())
+	case !validLocator(w.GetLocator()):
+		return nil, errors.New("a source that does not lie below its route")
+	}
+	anchor := w.GetAnchor()
+	if err := record.ValidAnchor(anchor); err != nil {
+		return nil, err
+	}
+	if i.route.lineage != nil {
+		anchor = record.WithLineage(anchor, *i.route.lineage)
+	}
+	i.source = record.SourceID(p.id, anchor)
+	return i, nil
+}
+
+// validLocator accepts the empty locator (the route itself) and a clean relative path without any way out of the route.
+func validLocator(locator string) bool {
+	if locator == "" {
+		return true
+	}
+	return len(locator) <= maxLocator && utf8.ValidString(locator) && !strings.ContainsRune(locator, 0) &&
+		path.Clean(locator) == locator && locator != "." && filepath.IsLocal(filepath.FromSlash(locator))
+}
+
+// routeState reads the state of one route from the end of an inventory. Without a word about it nothing counts as proven.
+func routeState(end *historyv1.InventoryEnd, index int) historyv1.RouteEnd_State {
+	if index < len(end.GetRoutes()) {
+		return end.GetRoutes()[index].GetState()
+	}
+	if end.GetComplete() {
+		return historyv1.RouteEnd_STATE_COMPLETE
+	}
+	return historyv1.RouteEnd_STATE_INCOMPLETE
+}

@@ -1,0 +1,171 @@
+package refresh
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// plan is what a run has to do.
+type plan struct {
+	present map[record.Digest]*item // every source of the inventories, each at the place that counts
+	scans   map[*provider][]*scan   // what to read, biggest first
+	touched []*item                 // unchanged, but seen at another place or under another route
+	revived []*item                 // unchanged and back on disk
+	same    uint64                  // unchanged sources
+	files   uint64
+	bytes   uint64 // to read
+}
+
+// plan compares the inventories with the certificates.
+func (r *run) plan() *plan {
+	p := &plan{present: map[record.Digest]*item{}, scans: map[*provider][]*scan{}}
+	for _, provider := range r.providers {
+		for _, i := range provider.items {
+			if other, ok := p.present[i.source]; !ok || i.before(other) {
+				p.present[i.source] = i
+			}
+		}
+	}
+	for _, provider := range r.providers {
+		for _, i := range provider.items {
+			if p.present[i.source] == i {
+				r.decide(p, i)
+			}
+		}
+	}
+	for _, scans := range p.scans {
+		// A big source at the end would be read alone.
+		slices.SortStableFunc(scans, func(a, b *scan) int { return cmp.Compare(b.todo, a.todo) })
+		for n, s := range scans {
+			s.ordinal = uint32(n)
+		}
+	}
+	var histories []string
+	for _, provider := range r.providers {
+		if len(p.scans[provider]) > 0 {
+			histories = append(histories, provider.id)
+		}
+	}
+	r.meter.plan(p.files, p.bytes, histories)
+	return p
+}
+
+// before reports whether this place of a source counts more than another one: the newer file, then the longer, then path order.
+func (i *item) before(o *item) bool {
+	if c := cmp.Compare(i.wire.GetMtimeNs(), o.wire.GetMtimeNs()); c != 0 {
+		return c > 0
+	}
+	if c := cmp.Compare(i.wire.GetSize(), o.wire.GetSize()); c != 0 {
+		return c > 0
+	}
+	return i.path() < o.path()
+}
+
+// decide chooses between nothing, a new sighting, an append and a full read of one source.
+func (r *run) decide(p *plan, i *item) {
+	i.cert = r.certs[i.source]
+	if i.cert != nil && r.rebuild {
+		p.add(&scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()})
+		return
+	}
+	if i.cert != nil && r.elsewhere(i) {
+		p.same++
+		return
+	}
+	c := i.cert
+	if c == nil || !i.readAs(c) {
+		p.add(&scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()})
+		return
+	}
+	if bytes.Equal(c.Observation, i.wire.GetObservation()) {
+		p.same++
+		switch s := i.sighting(); {
+		case c.State == core.Gone:
+			p.revived = append(p.revived, i)
+		case s.Route != c.Route || s.Locator != c.Locator || s.ModTime != c.ModTime || s.FileID != c.FileID:
+			p.touched = append(p.touched, i)
+		}
+		return
+	}
+	s := &scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()}
+	if c.HasFrontier && i.wire.GetSize() >= c.CertifiedBytes {
+		s.asked, s.todo = historyv1.Mode_MODE_APPEND, i.wire.GetSize()-c.CertifiedBytes
+	}
+	p.add(s)
+}
+
+func (p *plan) add(s *scan) {
+	p.scans[s.provider] = append(p.scans[s.provider], s)
+	p.files++
+	p.bytes += s.todo
+}
+
+// readAs reports whether a certificate was made by the parser that would read the source now. Anything else is a replacement.
+func (i *item) readAs(c *core.Certificate) bool {
+	return c.ParserRevision == i.format.revision && c.Format == i.wire.GetFormat() && c.Variant == i.format.variant &&
+		c.IdentityVersion == i.format.version
+}
+
+// elsewhere reports whether the stored records come from another file, outside an explicit path, that counts more and is still
+// there: importing an old copy does not replace the newer original. The same file seen through an explicit path stays with the
+// route that selects it.
+func (r *run) elsewhere(i *item) bool {
+	if r.scope.exhaustive() || i.cert.Route == i.route.ID || i.cert.State != core.Present || r.base == nil {
+		return false
+	}
+	home := ""
+	for _, s := range r.base.Manifest().Routes {
+		if s.Identity == i.cert.Route {
+			home = sourcePath(s.Path, i.cert.Locator)
+		}
+	}
+	if home == "" {
+		return false
+	}
+	if home == i.path() {
+		return i.readAs(i.cert) && bytes.Equal(i.cert.Observation, i.wire.GetObservation())
+	}
+	info, err := os.Lstat(home)
+	return err == nil && info.Mode().IsRegular() && info.ModTime().UnixNano() >= i.wire.GetMtimeNs()
+}
+
+// absent lists the stored sources that the run proves to be gone: a complete inventory of their route lacks them, and no other
+// route has them.
+func (r *run) absent(p *plan) []*core.Certificate {
+	listed := map[string]bool{}
+	for _, provider := range r.providers {
+		for _, s := range provider.routes {
+			if s.state == historyv1.RouteEnd_STATE_COMPLETE {
+				listed[s.ID] = true
+			}
+		}
+	}
+	var gone []*core.Certificate
+	for _, c := range r.certs {
+		if listed[c.Route] && p.present[c.Source] == nil && (c.State == core.Present || r.dropsGone()) {
+			gone = append(gone, c)
+		}
+	}
+	slices.SortFunc(gone, func(a, b *core.Certificate) int { return bytes.Compare(a.Source[:], b.Source[:]) })
+	return gone
+}
+
+// missing reports whether a path certainly does not exist now.
+func missing(place string) bool {
+	_, err := os.Lstat(place)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	// A link that leads nowhere is an absent place too.
+	_, err = filepath.EvalSymlinks(place)
+	return errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,66 @@
+// Package refresh brings the index up to date with the histories on disk.
+//
+// Words: a route is a place to read (see package sources). The inventory of a route is the list of its sources as the
+// provider sees it now. Comparing it with the certificates of the active generation gives the plan: for every source nothing,
+// an append or a full read. The scan streams the planned sources from the provider processes into a candidate of the store,
+// and publication makes the candidate the active generation. A sighting is where and how an unchanged source was last seen. A
+// receipt tells later readers how the last run ended.
+//
+// Cost follows new bytes. A run that finds nothing new opens neither a source nor any file of the store for writing.
+//
+// Nothing that a provider says is believed before it was checked: places lie below their route, keys have their form, counts
+// add up, and a source that breaks a rule fails alone and keeps the records it had.
+package refresh
+
+import (
+	"context"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// Plugin is a running provider, as package pluginhost gives it. Messages that it hands out belong to the receiver: they are
+// used by other goroutines after the callback has returned.
+type Plugin interface {
+	Descriptor() *historyv1.DescribeResponse
+	Inventory(ctx context.Context, req *historyv1.InventoryRequest, each func(*historyv1.Source) error) (*historyv1.InventoryEnd, error)
+	// Scan calls next until it reports false, and on for every message, each of the two from one goroutine.
+	Scan(ctx context.Context, next func() (*historyv1.ScanSource, bool), on func(*historyv1.ScanMessage) error) error
+	Close()
+}
+
+// Plugins starts the delivered providers.
+type Plugins interface {
+	// Names lists the delivered providers in their public order.
+	Names() []string
+	Start(ctx context.Context, name string) (Plugin, error)
+}
+
+// Request says what to bring up to date. All, Provider and Path choose: everything, one provider, or exactly one path of one
+// provider. With none of them All is meant.
+type Request struct {
+	Config  *config.Config
+	Store   *core.Store
+	Plugins Plugins
+	// Executable is the path of the ctx program; its build identifies the kept descriptions.
+	Executable string
+
+	All      bool
+	Provider string // any public spelling
+	Path     string // absolute, or relative to the working directory of Config.Environment
+	Resume   bool   // reported as resume_mode idempotent_rescan
+	Trigger  string // import, setup, search or automatic
+
+	// Progress is called at most ten times a second and once at the end, never from two goroutines at once. Nil = nobody listens.
+	Progress func(Progress)
+	// Log takes what is worth a line in the log; nil = nobody.
+	Log func(format string, args ...any)
+	// Workers is the number of goroutines that convert and index; 0 leaves it to the store.
+	Workers int
+}
+
+// Run brings the index up to date. Failures of sources are part of the report; a failure of ctx itself (storage, index,
+// configuration, a busy writer) is a fault and gives no report. A cancelled context leaves the last good generation and gives
+// a fault with code cancelled.
+func Run(ctx context.Context, req Request) (*Report, error) { return start(ctx, req) }

@@ -1,0 +1,175 @@
+package refresh
+
+// Outcome of a run.
+type Outcome string
+
+// Outcomes in rising severity.
+const (
+	Success                Outcome = "success"
+	WithRejections         Outcome = "completed_with_rejections"
+	WithFailures           Outcome = "completed_with_source_failures"
+	WithRejectionsFailures Outcome = "completed_with_rejections_and_source_failures"
+	Failure                Outcome = "failure"
+)
+
+// Change values of totals and of exact-path rows.
+const (
+	Changed = "changed"
+	NoOp    = "no_op"
+)
+
+// Report is the JSON document of `ctx import`, schema 2.
+type Report struct {
+	SchemaVersion int     `json:"schema_version"`
+	Outcome       Outcome `json:"outcome"`
+	FailureScope  string  `json:"failure_scope"` // none, record, source, record_and_source
+	FailureType   string  `json:"failure_type"`  // none, record_rejection, source_failure, record_rejection_and_source_failure, unsupported_schema, other
+	Resume        bool    `json:"resume"`
+	ResumeMode    string  `json:"resume_mode"` // normal_scan, idempotent_rescan
+	Totals        Totals  `json:"totals"`
+	// Sources holds rows of several kinds: *ProviderRow, *PathRow, *FailureRow, *RejectionRow.
+	Sources []any `json:"sources"`
+
+	// Generation is the id of the generation that is active after the run, "" when there is none.
+	Generation string `json:"-"`
+	// Receipt is what was stored for later readers.
+	Receipt Receipt `json:"-"`
+}
+
+// Totals counts over all sources of the run, and over the generation that is active after it (current_*).
+type Totals struct {
+	Change string `json:"change"`
+	Current
+	RemovedSources         uint64 `json:"removed_source_count"`
+	GoneSources            uint64 `json:"gone_source_count"` // became gone in this run
+	SourceFiles            uint64 `json:"source_files"`
+	SourceBytes            uint64 `json:"source_bytes"`
+	ImportedSources        uint64 `json:"imported_sources"`
+	CompletedWithRejection uint64 `json:"sources_completed_with_rejections"`
+	ImportedSessions       uint64 `json:"imported_sessions"`
+	ImportedEvents         uint64 `json:"imported_events"`
+	ImportedEdges          uint64 `json:"imported_edges"` // parent, root and copy links
+	SkippedSessions        uint64 `json:"skipped_sessions"`
+	SkippedEvents          uint64 `json:"skipped_events"`
+	SkippedEdges           uint64 `json:"skipped_edges"`
+	Skipped                uint64 `json:"skipped"`
+	RejectedRecords        uint64 `json:"rejected_records"`
+	FailedSources          uint64 `json:"failed_sources"`
+	Rejections             struct {
+		RejectedRecords uint64 `json:"rejected_records"`
+		Sources         uint64 `json:"sources_completed_with_rejections"`
+	} `json:"rejections"`
+}
+
+// Current describes the active generation. It is left out while there is none.
+type Current struct {
+	Sources               *uint64 `json:"current_source_count,omitempty"`
+	IndexedDocuments      *uint64 `json:"current_indexed_documents,omitempty"`
+	CompleteRecords       *uint64 `json:"current_complete_records,omitempty"`
+	RetainedRecords       *uint64 `json:"current_retained_records,omitempty"`
+	RejectedRecords       *uint64 `json:"current_rejected_records,omitempty"`
+	IgnoredRecords        *uint64 `json:"current_ignored_records,omitempty"`
+	CertifiedBytes        *uint64 `json:"current_certified_source_bytes,omitempty"`
+	SourcesWithRejections *uint64 `json:"current_sources_with_rejections,omitempty"`
+}
+
+// RowStatus is shared by all rows of a report.
+type RowStatus struct {
+	Status       string `json:"status"` // success, completed_with_rejections, failure, rejection
+	FailureScope string `json:"failure_scope"`
+	FailureType  string `json:"failure_type"`
+}
+
+// ProviderRow summarises one provider of a run over discovered routes.
+type ProviderRow struct {
+	RowStatus
+	Provider            string  `json:"provider"`
+	SourceFormat        string  `json:"source_format"` // provider_authoritative_all
+	PreviousGeneration  *string `json:"previous_generation,omitempty"`
+	PublishedGeneration *string `json:"published_generation,omitempty"`
+	GenerationChanged   bool    `json:"generation_changed"`
+	Change              string  `json:"change"`
+	Routes              uint64  `json:"routes"`
+	FailedRoutes        uint64  `json:"failed_routes"`
+	SourceFiles         uint64  `json:"source_files"`
+	SourceBytes         uint64  `json:"source_bytes"`
+	ImportedSources     uint64  `json:"imported_sources"`
+	ImportedEvents      uint64  `json:"imported_events"`
+	FailedSources       uint64  `json:"failed_sources"`
+	RejectedRecords     uint64  `json:"rejected_records"`
+	RejectedSources     uint64  `json:"sources_completed_with_rejections"`
+}
+
+// PathRow is the row of an exact path.
+type PathRow struct {
+	RowStatus
+	Provider             string       `json:"provider"`
+	Path                 string       `json:"path"`
+	SourceFormat         string       `json:"source_format"`
+	SourceFiles          uint64       `json:"source_files"`
+	SourceBytes          uint64       `json:"source_bytes"`
+	PreviousGeneration   *string      `json:"previous_generation,omitempty"`
+	PublishedGeneration  *string      `json:"published_generation"`
+	GenerationChanged    bool         `json:"generation_changed"`
+	RejectionDiagnostics []Diagnostic `json:"rejection_diagnostics"`
+	Change               string       `json:"change"`
+	Current
+}
+
+// Diagnostic is one rejected record of an exact path.
+type Diagnostic struct {
+	SourceIdentity string  `json:"source_identity"`
+	Provider       string  `json:"provider"`
+	Path           string  `json:"path"`
+	Line           uint64  `json:"line"`
+	ByteOffset     *uint64 `json:"byte_offset,omitempty"`
+	PayloadType    string  `json:"payload_type"`
+	Class          string  `json:"class,omitempty"`
+	Detail         string  `json:"detail"`
+}
+
+// FailureRow is a source (or a whole route or provider) that failed.
+type FailureRow struct {
+	RowStatus
+	SourceIdentity string `json:"source_identity"` // uuid of the source, or a route id
+	Provider       string `json:"provider"`
+	Class          string `json:"source_failure_class"`
+	CarriedForward bool   `json:"carried_forward"`
+	Selector       string `json:"source_selector"` // path of the source
+	Detail         string `json:"detail"`
+	Error          string `json:"error"`
+}
+
+// RejectionRow is one rejected record; at most five of a source.
+type RejectionRow struct {
+	RowStatus
+	Provider    string  `json:"provider"`
+	Path        string  `json:"path"`
+	Line        uint64  `json:"line"`
+	ByteOffset  *uint64 `json:"byte_offset,omitempty"`
+	PayloadType string  `json:"payload_type"`
+	Class       string  `json:"class,omitempty"`
+	Detail      string  `json:"detail"`
+	Error       string  `json:"error"`
+}
+
+// FirstFailure returns the message of the first failure row, "" when there is none.
+func (r *Report) FirstFailure() string {
+	for _, row := range r.Sources {
+		if f, ok := row.(*FailureRow); ok {
+			return f.Error
+		}
+	}
+	return ""
+}
+
+// Failures returns the failure rows in order.
+func (r *Report) Failures() []*FailureRow {
+	var rows []*FailureRow
+	for _, row := range r.Sources {
+		if f, ok := row.(*FailureRow); ok {
+			rows = append(rows, f)
+		}
+	}
+	return rows
+}

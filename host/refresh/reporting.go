@@ -1,0 +1,271 @@
+package refresh
+
+import (
+	"slices"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// report describes a run that came to its end, and keeps its receipt.
+func (r *run) report(published core.Publication) (*Report, error) {
+	failures := r.failures()
+	all := r.count("")
+	rep := &Report{
+		SchemaVersion: 2, Resume: r.req.Resume, ResumeMode: "normal_scan", Generation: published.Generation, Sources: []any{},
+	}
+	if r.req.Resume {
+		rep.ResumeMode = "idempotent_rescan"
+	}
+	rep.conclude(all, failures, r.useful())
+	r.fillTotals(&rep.Totals, all)
+	if err := r.fillCurrent(&rep.Totals.Current); err != nil {
+		return nil, err
+	}
+	if r.scope.explicit != nil {
+		rep.Sources = append(rep.Sources, r.pathRow(rep, published))
+	} else {
+		for _, p := range r.providers {
+			if r.scope.covers(p.id) && (len(p.routes) > 0 || p.failure != nil) {
+				rep.Sources = append(rep.Sources, r.providerRow(p, published))
+			}
+		}
+	}
+	for _, f := range failures {
+		rep.Sources = append(rep.Sources, f.row())
+	}
+	for _, d := range r.diagnostics() {
+		rep.Sources = append(rep.Sources, d.row())
+	}
+	var err error
+	rep.Receipt, err = r.keepReceipt(rep, all, failures)
+	return rep, err
+}
+
+// useful reports whether anything of the scope could be read or is up to date.
+func (r *run) useful() bool {
+	if r.tally.unchanged > 0 || r.tally.changed > 0 {
+		return true
+	}
+	for _, s := range r.tally.scans {
+		if s.stored != nil || s.same || s.lost {
+			return true
+		}
+	}
+	return false
+}
+
+// conclude sets outcome, scope and type from what failed and what was rejected.
+func (rep *Report) conclude(c counts, failures []*failure, useful bool) {
+	rejected, failed := c.rejected > 0, len(failures) > 0
+	rep.FailureScope, rep.FailureType = scopeAndType(rejected, failed)
+	switch {
+	case failed && !useful:
+		rep.Outcome = Failure
+	case failed && rejected:
+		rep.Outcome = WithRejectionsFailures
+	case failed:
+		rep.Outcome = WithFailures
+	case rejected:
+		rep.Outcome = WithRejections
+	default:
+		rep.Outcome = Success
+	}
+	unsupported := func(f *failure) bool { return f.class != classUnsupported }
+	if rep.Outcome == Failure && !slices.ContainsFunc(failures, unsupported) {
+		rep.FailureType = classUnsupported
+	}
+}
+
+func scopeAndType(rejected, failed bool) (scope, kind string) {
+	switch {
+	case rejected && failed:
+		return "record_and_source", "record_rejection_and_source_failure"
+	case failed:
+		return "source", "source_failure"
+	case rejected:
+		return "record", "record_rejection"
+	}
+	return "none", "none"
+}
+
+func statusOf(rejected, failed bool) RowStatus {
+	scope, kind := scopeAndType(rejected, failed)
+	s := RowStatus{Status: string(Success), FailureScope: scope, FailureType: kind}
+	switch {
+	case failed:
+		s.Status = string(Failure)
+	case rejected:
+		s.Status = string(WithRejections)
+	}
+	return s
+}
+
+func (r *run) change() string {
+	if r.tally.changed > 0 {
+		return Changed
+	}
+	for _, s := range r.tally.scans {
+		if s.stored != nil {
+			return Changed
+		}
+	}
+	return NoOp
+}
+
+func (r *run) fillTotals(t *Totals, c counts) {
+	t.Change = r.change()
+	t.RemovedSources, t.GoneSources = r.tally.removed, r.tally.gone
+	t.SourceFiles, t.SourceBytes, t.ImportedSources = c.files, c.bytes, c.imported
+	t.CompletedWithRejection, t.RejectedRecords = c.rejectedSources, c.rejected
+	t.Rejections.Sources, t.Rejections.RejectedRecords = c.rejectedSources, c.rejected
+	t.ImportedSessions, t.ImportedEvents, t.ImportedEdges = c.sessions, c.events, c.edges
+	t.SkippedEvents, t.Skipped = c.doubles, c.doubles
+	t.FailedSources = c.failed
+}
+
+// fillCurrent describes the generation that is active after the run.
+func (r *run) fillCurrent(c *Current) error {
+	m := r.manifest()
+	if r.tally.published {
+		g, err := r.req.Store.Pin(r.ctx)
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+		m = g.Manifest()
+	}
+	if m == nil {
+		return nil
+	}
+	rejecting := map[record.Digest]bool{}
+	for source, cert := range r.certs {
+		rejecting[source] = cert.Counts.Rejected > 0
+	}
+	for _, s := range r.tally.scans {
+		if s.stored != nil {
+			rejecting[s.source] = s.stored.Counts.Rejected > 0
+		}
+	}
+	with := uint64(0)
+	for _, rejects := range rejecting {
+		if rejects {
+			with++
+		}
+	}
+	s := m.Stats
+	*c = Current{
+		Sources: &s.Sources, IndexedDocuments: &s.Events, CompleteRecords: &s.Complete, RetainedRecords: &s.Retained,
+		RejectedRecords: &s.Rejected, IgnoredRecords: &s.Ignored, CertifiedBytes: &s.CertifiedBytes, SourcesWithRejections: &with,
+	}
+	return nil
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (r *run) providerRow(p *provider, published core.Publication) *ProviderRow {
+	c := r.count(p.id)
+	row := &ProviderRow{
+		RowStatus: statusOf(c.rejected > 0, c.failed > 0 && c.imported == 0 && !r.holdsProvider(p)), Provider: p.id,
+		SourceFormat: "provider_authoritative_all", PreviousGeneration: optional(published.Previous),
+		PublishedGeneration: optional(published.Generation), GenerationChanged: published.Generation != published.Previous,
+		Change: NoOp, Routes: c.routes, FailedRoutes: c.failedRoutes, SourceFiles: c.files, SourceBytes: c.bytes,
+		ImportedSources: c.imported, ImportedEvents: c.events, FailedSources: c.failed, RejectedRecords: c.rejected,
+		RejectedSources: c.rejectedSources,
+	}
+	row.FailureScope, row.FailureType = scopeAndType(c.rejected > 0, c.failed > 0)
+	if c.imported > 0 {
+		row.Change = Changed
+	}
+	return row
+}
+
+// holdsProvider reports whether sources of a provider are up to date.
+func (r *run) holdsProvider(p *provider) bool {
+	if p.failure != nil {
+		return false
+	}
+	failed := 0
+	for _, s := range r.tally.scans {
+		if s.provider == p && s.failure != nil {
+			failed++
+		}
+	}
+	return len(p.items) > failed
+}
+
+func (r *run) pathRow(rep *Report, published core.Publication) *PathRow {
+	route := r.scope.explicit
+	row := &PathRow{
+		RowStatus: statusOf(rep.Totals.RejectedRecords > 0, rep.Outcome == Failure), Provider: route.Provider, Path: route.Path,
+		SourceFormat: route.Format, PreviousGeneration: optional(published.Previous),
+		PublishedGeneration: optional(published.Generation), GenerationChanged: published.Generation != published.Previous,
+		RejectionDiagnostics: []Diagnostic{}, Change: rep.Totals.Change, Current: rep.Totals.Current,
+	}
+	for _, p := range r.providers {
+		for _, i := range p.items {
+			row.SourceFiles++
+			row.SourceBytes += i.wire.GetSize()
+			if row.SourceFormat == "" {
+				row.SourceFormat = i.wire.GetFormat()
+			}
+		}
+	}
+	for _, d := range r.diagnostics() {
+		row.RejectionDiagnostics = append(row.RejectionDiagnostics, d)
+	}
+	return row
+}
+
+func (f *failure) row() *FailureRow {
+	row := &FailureRow{
+		RowStatus:      RowStatus{Status: string(Failure), FailureScope: "source", FailureType: "source_failure"},
+		SourceIdentity: f.identity, Provider: f.provider, Class: f.class, CarriedForward: f.carried, Selector: f.path, Detail: f.detail,
+		Error: f.provider + ": " + f.detail,
+	}
+	if f.class == classUnsupported {
+		row.FailureType = classUnsupported
+	}
+	return row
+}
+
+// diagnostics lists the rejected records of the run, at most core.MaxRejections of a source.
+func (r *run) diagnostics() []Diagnostic {
+	var out []Diagnostic
+	for _, s := range r.tally.scans {
+		if s.failure != nil || s.same {
+			continue
+		}
+		for _, d := range s.rejections {
+			row := Diagnostic{
+				SourceIdentity: s.source.String(), Provider: s.provider.id, Path: sourcePath(s.route.Path, d.Locator), Line: d.Line,
+				PayloadType: d.PayloadType, Class: d.Class, Detail: d.Detail,
+			}
+			if d.HasOffset {
+				offset := d.ByteOffset
+				row.ByteOffset = &offset
+			}
+			out = append(out, row)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Diagnostic) int {
+		if c := compareStrings(a.Provider, b.Provider, a.Path, b.Path); c != 0 {
+			return c
+		}
+		return int(min(max(int64(a.Line)-int64(b.Line), -1), 1))
+	})
+	return out
+}
+
+func (d Diagnostic) row() *RejectionRow {
+	return &RejectionRow{
+		RowStatus: RowStatus{Status: "rejection", FailureScope: "record", FailureType: "record_rejection"},
+		Provider:  d.Provider, Path: d.Path, Line: d.Line, ByteOffset: d.ByteOffset, PayloadType: d.PayloadType, Class: d.Class,
+		Detail: d.Detail, Error: d.Provider + ": a record was rejected: " + d.Detail,
+	}
+}

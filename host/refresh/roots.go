@@ -1,0 +1,215 @@
+package refresh
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/sources"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// How the ids below a named root relate to those of the automatic root. Decided at the first publication of the root and kept.
+const (
+	identityReleased = "released" // the root is the automatic one with a name: ids without a lineage
+	identityNamed    = "named_v1" // an additional root: its lineage enters the ids
+)
+
+// absencesUntilGone is how often in a row an automatic route has to be proven absent before its sources count as gone.
+const absencesUntilGone = 3
+
+// manifest returns the manifest that decisions are kept in, nil when nothing was published yet.
+func (r *run) manifest() *core.Manifest {
+	if g := r.former(); g != nil {
+		return g.Manifest()
+	}
+	return nil
+}
+
+// assignRoots gives every route the lineage of its named root.
+func (r *run) assignRoots() {
+	for _, p := range r.providers {
+		for _, s := range p.routes {
+			if s.Root != nil && r.identity(*s.Root) == identityNamed {
+				lineage := record.NamedRootLineage(p.id, s.Root.Name)
+				s.lineage = &lineage
+			}
+		}
+	}
+}
+
+// identity returns the identity of a named root: as it was published, else released for the automatic winner.
+func (r *run) identity(root config.Root) string {
+	if m := r.manifest(); m != nil {
+		for _, known := range m.Roots {
+			if known.Provider == root.Provider && known.Name == root.Name {
+				return known.Identity
+			}
+		}
+	}
+	for _, p := range r.providers {
+		for _, s := range p.routes {
+			if s.Root != nil && s.Root.Name == root.Name && !s.Additional {
+				return identityReleased
+			}
+		}
+	}
+	return identityNamed
+}
+
+// roots returns the named roots as they will be published: those of the scope as configured now, the others as they were.
+func (r *run) roots() (digest string, roots []core.Root) {
+	m := r.manifest()
+	if !r.scope.exhaustive() {
+		if m == nil {
+			return "", nil
+		}
+		return m.Config, m.Roots
+	}
+	if m != nil {
+		digest = m.Config
+		for _, root := range m.Roots {
+			if !r.scope.covers(root.Provider) {
+				roots = append(roots, root)
+			}
+		}
+	}
+	for _, root := range r.req.Config.Roots {
+		if r.scope.covers(root.Provider) {
+			roots = append(roots, r.root(root))
+		}
+	}
+	slices.SortFunc(roots, func(a, b core.Root) int { return compareStrings(a.Provider, b.Provider, a.Name, b.Name) })
+	if r.scope.provider == "" {
+		digest = configDigest(r.req.Config)
+	}
+	return digest, roots
+}
+
+func (r *run) root(root config.Root) core.Root {
+	out := core.Root{Provider: root.Provider, Name: root.Name, Group: root.Group, Path: root.Path, Identity: r.identity(root)}
+	if m := r.manifest(); m != nil {
+		for _, known := range m.Roots {
+			if known.Provider == root.Provider && known.Name == root.Name {
+				out.Origin = known.Origin
+				return out
+			}
+		}
+	}
+	if out.Identity == identityReleased {
+		out.Origin = root.Path
+	}
+	return out
+}
+
+// configDigest identifies the source configuration: SHA-256 over the domain, the automatic switch and the roots as JSON by name.
+func configDigest(c *config.Config) string {
+	type root struct {
+		Name     string `json:"name"`
+		Provider string `json:"provider"`
+		Path     string `json:"path"`
+		Group    string `json:"group,omitempty"`
+		Kind     string `json:"kind,omitempty"`
+	}
+	roots := make([]root, len(c.Roots))
+	for i, r := range c.Roots {
+		roots[i] = root{r.Name, r.Provider, r.Path, r.Group, r.Kind}
+	}
+	text, err := json.Marshal(roots)
+	if err != nil {
+		panic(err) // strings only
+	}
+	automatic := byte(0)
+	if c.Automatic {
+		automatic = 1
+	}
+	sum := sha256.Sum256(append(append([]byte("ctx-provider-source-config-v1\x00"), automatic), text...))
+	return hex.EncodeToString(sum[:])
+}
+
+// routes returns the selected routes as they will be published. What lies outside the scope stays as it was, and so do explicit
+// paths: they were chosen by the user and go only by a prune.
+func (r *run) routes() []core.Route {
+	var before []core.Route
+	if g := r.former(); g != nil {
+		before = g.Routes()
+	}
+	present := map[string]bool{}
+	var out []core.Route
+	for _, p := range r.providers {
+		for _, s := range p.routes {
+			out = append(out, s.published(before, r.holds(s.ID)))
+			present[s.ID] = true
+		}
+	}
+	for _, b := range before {
+		if present[b.Identity] {
+			continue
+		}
+		kept := !r.scope.exhaustive() || !r.scope.covers(b.Provider) || b.Authority == string(sources.Named)
+		for _, p := range r.providers {
+			// Nothing is known about the routes of a provider that did not describe itself.
+			kept = kept || p.id == b.Provider && p.description == nil
+		}
+		if kept {
+			out = append(out, b)
+		}
+	}
+	slices.SortFunc(out, func(a, b core.Route) int { return compareStrings(a.Provider, b.Provider, a.Identity, b.Identity) })
+	return out
+}
+
+// holds reports whether a stored source was last seen under a route.
+func (r *run) holds(route string) bool {
+	for _, c := range r.certs {
+		if c.Route == route {
+			return true
+		}
+	}
+	return false
+}
+
+// published gives the form of a route in the manifest. Absences are counted only where there is something to lose.
+func (s *route) published(before []core.Route, holds bool) core.Route {
+	out := core.Route{
+		Identity: s.ID, Provider: s.Provider, Format: s.Format, Authority: string(s.Authority), Role: s.Role, Path: s.Path,
+	}
+	if s.Root != nil {
+		out.Root = s.Root.Name
+	}
+	for _, b := range before {
+		if b.Identity == s.ID {
+			out.Absent = b.Absent
+		}
+	}
+	switch {
+	case s.Authority != sources.Automatic || !holds:
+		out.Absent = 0
+	case s.absent():
+		out.Absent = min(out.Absent+1, absencesUntilGone)
+	case s.state == historyv1.RouteEnd_STATE_COMPLETE || s.state == historyv1.RouteEnd_STATE_INCOMPLETE:
+		out.Absent = 0
+	}
+	return out
+}
+
+// absent reports whether the place of a route is proven not to be there.
+func (s *route) absent() bool {
+	return s.Status == sources.Missing || s.state == historyv1.RouteEnd_STATE_MISSING
+}
+
+func compareStrings(pairs ...string) int {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] != pairs[i+1] {
+			if pairs[i] < pairs[i+1] {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}

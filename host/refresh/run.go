@@ -1,0 +1,229 @@
+package refresh
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/sources"
+)
+
+// CodeCancelled is the code of a run that was stopped from outside.
+const CodeCancelled = "cancelled"
+
+// errMoved ends an attempt whose ground moved: another writer published, or a place that counted as absent is back. The run
+// starts again from the new state.
+var errMoved = errors.New("the state of the index or of a source changed during the run")
+
+// maxAttempts bounds how often a run starts again.
+const maxAttempts = 3
+
+func start(ctx context.Context, req Request) (*Report, error) {
+	if req.Trigger == "" {
+		req.Trigger = "import"
+	}
+	m := newMeter(&req)
+	var report *Report
+	var err error
+	for range maxAttempts {
+		report, err = attempt(ctx, &req, m)
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	m.finish(err != nil)
+	switch {
+	case err == nil:
+		return report, nil
+	case ctx.Err() != nil:
+		return nil, fault.Wrap(context.Cause(ctx), CodeCancelled, "the refresh was stopped; the index is as it was").WithRetry(true)
+	case errors.Is(err, errMoved):
+		return nil, fault.Wrap(err, fault.Busy, "another refresh is at work").WithHint("try again").WithRetry(true)
+	}
+	return nil, fault.From(err)
+}
+
+// run is one attempt.
+type run struct {
+	req     *Request
+	meter   *meter
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	timings Timings
+
+	scope     scope
+	described []sources.Described
+	base      *core.Generation // nil: nothing published yet, or it cannot be read by this version
+	rebuild   bool             // the published generation was written by another version
+	certs     map[record.Digest]*core.Certificate
+	providers []*provider
+
+	mu        sync.Mutex
+	candidate *core.Candidate
+	fatal     error // of the store: ends the run
+	finishing sync.WaitGroup
+	tally     tally
+}
+
+func attempt(ctx context.Context, req *Request, m *meter) (report *Report, err error) {
+	r := &run{req: req, meter: m, certs: map[record.Digest]*core.Certificate{}}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	defer r.close()
+	started := time.Now()
+	if err := r.discover(); err != nil {
+		return nil, err
+	}
+	r.timings.Discovery = lap(&started)
+	if err := r.observe(); err != nil {
+		return nil, err
+	}
+	r.timings.Inventory = lap(&started)
+	plan := r.plan()
+	restore := withinBudget(plan.bytes)
+	defer restore()
+	if err := r.scan(plan); err != nil {
+		return nil, err
+	}
+	r.timings.Scan = lap(&started)
+	if err := r.settle(plan); err != nil {
+		return nil, err
+	}
+	published, err := r.publish()
+	if err != nil {
+		return nil, err
+	}
+	r.timings.Publish = lap(&started)
+	return r.report(published)
+}
+
+// lap returns the microseconds since *from and moves it to now.
+func lap(from *time.Time) int64 {
+	now := time.Now()
+	d := now.Sub(*from)
+	*from = now
+	return d.Microseconds()
+}
+
+// close ends everything an attempt holds. A candidate that was not published is thrown away.
+func (r *run) close() {
+	r.cancel(nil)
+	r.finishing.Wait()
+	r.mu.Lock()
+	if r.candidate != nil {
+		r.candidate.Discard()
+		r.candidate = nil
+	}
+	r.mu.Unlock()
+	if r.base != nil {
+		r.base.Close()
+	}
+	var wait sync.WaitGroup
+	for _, p := range r.providers {
+		if p.plugin != nil {
+			wait.Go(p.plugin.Close)
+		}
+	}
+	wait.Wait()
+}
+
+func (r *run) log(format string, args ...any) {
+	if r.req.Log != nil {
+		r.req.Log(format, args...)
+	}
+}
+
+// fail ends the run with an error of the store or of ctx itself. The first one counts.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	if r.fatal == nil {
+		r.fatal = err
+	}
+	r.mu.Unlock()
+	r.cancel(err)
+}
+
+// stopped returns why the run cannot go on.
+func (r *run) stopped() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fatal != nil {
+		return r.fatal
+	}
+	return context.Cause(r.ctx)
+}
+
+// writing returns the candidate and begins it at the first call, so that a run without anything to store never asks for the
+// writer lock. The candidate has to start from the generation that the plan was made for.
+func (r *run) writing() (*core.Candidate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.candidate != nil {
+		return r.candidate, nil
+	}
+	c, err := r.req.Store.Begin(r.ctx, core.BeginOptions{
+		Log: r.req.Log, MaxMemory: storeMemory, Workers: r.req.Workers, Rebuild: r.rebuild,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !r.rebuild && generationID(c.Base()) != generationID(r.base) {
+		c.Discard()
+		return nil, errMoved
+	}
+	r.candidate = c
+	return c, nil
+}
+
+func generationID(g *core.Generation) string {
+	if g == nil {
+		return ""
+	}
+	return g.ID()
+}
+
+// pin takes hold of the active generation and copies its certificates.
+func (r *run) pin() error {
+	g, err := r.req.Store.Pin(r.ctx)
+	switch fault.Code(err) {
+	case "":
+		r.base = g
+		return r.load(g)
+	case fault.SourceUnavailable:
+		return nil
+	case fault.IndexIncompatible:
+		r.rebuild = true
+		c, err := r.writing()
+		if err != nil {
+			return err
+		}
+		if old := c.Old(); old != nil {
+			return r.load(old)
+		}
+		return nil
+	}
+	return err
+}
+
+func (r *run) load(g *core.Generation) error {
+	return g.Certificates(func(c *core.Certificate) error {
+		kept := *c
+		kept.Rejections = append([]core.Rejection(nil), c.Rejections...)
+		r.certs[c.Source] = &kept
+		return nil
+	})
+}
+
+// former is the generation whose records can be carried over: the base, or in a rebuild the old one.
+func (r *run) former() *core.Generation {
+	if r.rebuild {
+		if c, err := r.writing(); err == nil {
+			return c.Old()
+		}
+		return nil
+	}
+	return r.base
+}

@@ -1,0 +1,270 @@
+package refresh
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+func (r *run) dropsGone() bool { return r.req.Config.Retention == config.RetentionDrop }
+
+// settle does what needs no reading: sources that moved, came back or are gone.
+func (r *run) settle(p *plan) error {
+	gone := r.absent(p)
+	gone, err := r.confirm(p, gone)
+	if err != nil {
+		return err
+	}
+	routes := r.routes()
+	r.tally.routes = routes
+	gone = append(gone, r.longAbsent(p, routes)...)
+	if r.rebuild {
+		if err := r.carry(); err != nil {
+			return err
+		}
+	}
+	for _, s := range r.tally.scans {
+		if s.same {
+			if err := r.seenAgain(s.item); err != nil {
+				return err
+			}
+		}
+	}
+	for _, i := range slices.Concat(p.touched, p.revived) {
+		if err := r.seenAgain(i); err != nil {
+			return err
+		}
+	}
+	r.tally.unchanged = p.same
+	for _, c := range gone {
+		if err := r.lose(c); err != nil {
+			return err
+		}
+	}
+	return r.stopped()
+}
+
+// seenAgain keeps the new sighting of an unchanged source. If it counted as gone it is present again.
+func (r *run) seenAgain(i *item) error {
+	c, err := r.writing()
+	if err != nil {
+		return err
+	}
+	if i.cert.State == core.Gone {
+		if err := c.SetState(i.source, core.Present); err != nil {
+			return err
+		}
+		i.cert.State = core.Present
+		r.tally.changed++
+	}
+	return c.Touch(i.source, i.sighting())
+}
+
+// lose marks a source as gone, or deletes it when the user wants that.
+func (r *run) lose(cert *core.Certificate) error {
+	c, err := r.writing()
+	if err != nil {
+		return err
+	}
+	if cert.State == core.Present {
+		r.tally.gone++
+	}
+	r.tally.changed++
+	if r.dropsGone() {
+		r.tally.removed++
+		delete(r.certs, cert.Source)
+		return c.Drop(cert.Source)
+	}
+	cert.State = core.Gone
+	return c.SetState(cert.Source, core.Gone)
+}
+
+// confirm lists the routes of absent sources once more, just before the publication: only what is lacking twice is gone. A source
+// that vanished while it was read is absent in the same way.
+func (r *run) confirm(p *plan, absent []*core.Certificate) ([]*core.Certificate, error) {
+	doubtful := map[*provider]bool{}
+	for _, c := range absent {
+		if owner := r.owner(c.Provider); owner != nil {
+			doubtful[owner] = true
+		}
+	}
+	vanished := map[record.Digest]*scan{}
+	for _, s := range r.tally.scans {
+		if s.failure != nil && s.failure.class == classVanished {
+			doubtful[s.provider] = true
+			vanished[s.source] = s
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil, nil
+	}
+	again := map[record.Digest]bool{}
+	listed := map[string]bool{}
+	for owner := range doubtful {
+		items, end, err := r.inventory(owner)
+		if err != nil {
+			if r.ctx.Err() != nil {
+				return nil, r.stopped()
+			}
+			r.log("provider %s: second inventory: %v", owner.id, err)
+			continue
+		}
+		for _, i := range items {
+			again[i.source] = true
+		}
+		for _, s := range owner.routes {
+			if s.index >= 0 && routeState(end, s.index) == historyv1.RouteEnd_STATE_COMPLETE {
+				listed[s.ID] = true
+			}
+		}
+	}
+	gone := slices.DeleteFunc(absent, func(c *core.Certificate) bool { return again[c.Source] || !listed[c.Route] })
+	for source, s := range vanished {
+		if again[source] || !listed[s.route.ID] {
+			continue
+		}
+		// It is gone, which is no failure.
+		s.failure, s.same, s.lost = nil, false, true
+		if s.item.cert != nil && listed[s.item.cert.Route] && s.item.cert.State == core.Present {
+			gone = append(gone, s.item.cert)
+		}
+	}
+	return gone, nil
+}
+
+func (r *run) owner(provider string) *provider {
+	for _, p := range r.providers {
+		if p.id == provider {
+			return p
+		}
+	}
+	return nil
+}
+
+// longAbsent returns the sources of automatic routes that were proven absent often enough.
+func (r *run) longAbsent(p *plan, routes []core.Route) []*core.Certificate {
+	absent := map[string]bool{}
+	for _, owner := range r.providers {
+		for _, s := range owner.routes {
+			for _, b := range routes {
+				if b.Identity == s.ID && s.absent() && b.Absent >= absencesUntilGone && missing(s.Path) {
+					absent[s.ID] = true
+				}
+			}
+		}
+	}
+	var gone []*core.Certificate
+	for _, source := range slices.SortedFunc(maps.Keys(r.certs), compareDigests) {
+		c := r.certs[source]
+		if absent[c.Route] && p.present[source] == nil && (c.State == core.Present || r.dropsGone()) {
+			gone = append(gone, c)
+		}
+	}
+	return gone
+}
+
+func compareDigests(a, b record.Digest) int { return slices.Compare(a[:], b[:]) }
+
+// carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing.
+func (r *run) carry() error {
+	read := map[record.Digest]bool{}
+	for _, s := range r.tally.scans {
+		read[s.source] = s.stored != nil
+	}
+	c, err := r.writing()
+	if err != nil {
+		return err
+	}
+	old := c.Old()
+	if old == nil {
+		return nil
+	}
+	for _, source := range slices.SortedFunc(maps.Keys(r.certs), compareDigests) {
+		if read[source] {
+			continue
+		}
+		if err := c.Carry(r.ctx, old, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish makes the candidate the active generation. Without a candidate there is nothing to publish, unless the selection itself
+// changed or nothing was ever published.
+func (r *run) publish() (core.Publication, error) {
+	digest, roots := r.roots()
+	if !r.mustWrite(digest, roots) {
+		id := generationID(r.base)
+		return core.Publication{Disposition: reused, Generation: id, Previous: id}, nil
+	}
+	c, err := r.writing()
+	if err != nil {
+		return core.Publication{}, err
+	}
+	c.SetRoutes(r.tally.routes)
+	if r.scope.exhaustive() {
+		c.SetRoots(digest, roots)
+	}
+	published, err := c.Publish(r.ctx, core.PublishOptions{
+		Stage: func(stage string, _, _ int64) {
+			if name, ok := stageNames[stage]; ok {
+				r.meter.enter(name)
+			}
+		},
+		Recheck: r.recheck,
+	})
+	if err != nil {
+		return core.Publication{}, err
+	}
+	r.mu.Lock()
+	r.candidate = nil
+	r.mu.Unlock()
+	r.tally.published = true
+	return published, nil
+}
+
+// reused is the disposition of a run that published nothing.
+const reused = "reused"
+
+// stageNames maps the stages of the store to those of the progress stream.
+var stageNames = map[string]string{
+	"merging": StageMerging, "syncing": StageSyncing, "physical verification": StagePhysical, "logical verification": StageLogical,
+	"activation": StageActivate,
+}
+
+// recheck looks once more, just before the pointer moves, whether the routes that count as absent still are.
+func (r *run) recheck(ctx context.Context) error {
+	for _, p := range r.providers {
+		for _, s := range p.routes {
+			if s.absent() && !missing(s.Path) {
+				return errMoved
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// mustWrite reports whether there is anything to publish.
+func (r *run) mustWrite(digest string, roots []core.Root) bool {
+	r.mu.Lock()
+	begun := r.candidate != nil
+	r.mu.Unlock()
+	if begun {
+		return true
+	}
+	if r.base == nil {
+		// An empty generation says that nothing is there to import; a run in which everything failed does not know that.
+		return len(r.failures()) == 0
+	}
+	if !slices.Equal(r.tally.routes, r.base.Routes()) {
+		return true
+	}
+	m := r.base.Manifest()
+	return r.scope.exhaustive() && (digest != m.Config || !slices.Equal(roots, m.Roots))
+}

@@ -1,0 +1,119 @@
+package refresh
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/sources"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// tally collects what a run did.
+type tally struct {
+	scans     []*scan
+	routes    []core.Route
+	unchanged uint64
+	changed   uint64 // sources whose state changed without being read
+	gone      uint64
+	removed   uint64
+	published bool // a new generation is active
+}
+
+// failures lists what failed, in the order of providers and places: providers, routes that could not be listed, sources.
+func (r *run) failures() []*failure {
+	var out []*failure
+	for _, p := range r.providers {
+		if p.failure != nil && r.scope.covers(p.id) {
+			p.failure.carried = r.stores(p.id)
+			out = append(out, p.failure)
+			continue
+		}
+		for _, s := range p.routes {
+			if f := r.routeFailure(s); f != nil {
+				out = append(out, f)
+			}
+		}
+	}
+	var sources []*failure
+	for _, s := range r.tally.scans {
+		if s.failure != nil {
+			sources = append(sources, s.failure)
+		}
+	}
+	slices.SortFunc(sources, func(a, b *failure) int {
+		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.path, b.path))
+	})
+	return append(out, sources...)
+}
+
+func (r *run) stores(provider string) bool {
+	for _, c := range r.certs {
+		if c.Provider == provider {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) routeFailure(s *route) *failure {
+	f := &failure{provider: s.Provider, identity: s.ID, path: s.Path, class: classUnreadable, carried: r.holds(s.ID)}
+	switch {
+	case s.Status == sources.Unsupported && s.Authority != sources.Automatic:
+		f.class, f.detail = classUnsupported, "the place cannot be used; see ctx sources"
+	case s.index < 0:
+		return nil
+	case s.state == historyv1.RouteEnd_STATE_UNREADABLE:
+		f.detail = "the place cannot be read"
+	case s.state == historyv1.RouteEnd_STATE_INCOMPLETE, s.state == historyv1.RouteEnd_STATE_UNSPECIFIED:
+		f.detail = "a part of the place could not be listed"
+	default:
+		return nil
+	}
+	return f
+}
+
+// counts of one provider or of the whole run.
+type counts struct {
+	routes, failedRoutes, files, bytes, imported, sessions, events, edges, doubles, failed, rejected, rejectedSources uint64
+}
+
+// count adds up the scans of a provider ("" = of all).
+func (r *run) count(provider string) counts {
+	var c counts
+	for _, s := range r.tally.scans {
+		if provider != "" && s.provider.id != provider {
+			continue
+		}
+		c.files++
+		c.bytes += s.read
+		if s.stored != nil {
+			c.imported++
+			c.sessions += s.sessions
+			c.events += s.events
+			c.edges += s.edges
+			c.doubles += s.doubles
+		}
+		if s.failure == nil && s.rejected > 0 && !s.lost && !s.same {
+			c.rejected += s.rejected
+			c.rejectedSources++
+		}
+	}
+	for _, f := range r.failures() {
+		if provider == "" || f.provider == provider {
+			c.failed++
+		}
+	}
+	for _, p := range r.providers {
+		if provider != "" && p.id != provider {
+			continue
+		}
+		for _, s := range p.routes {
+			c.routes++
+			if r.routeFailure(s) != nil || p.failure != nil {
+				c.failedRoutes++
+			}
+		}
+	}
+	return c
+}

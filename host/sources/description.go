@@ -1,0 +1,127 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// Describer asks a delivered provider for its description, normally by starting it.
+type Describer func(ctx context.Context, provider string) (*historyv1.DescribeResponse, error)
+
+// Described is the description of one provider, or the reason why there is none.
+type Described struct {
+	Name        string // as the provider is started, for example claude
+	Description *historyv1.DescribeResponse
+	Err         error
+}
+
+// keptSchema numbers the layout of the file of kept descriptions. A file of another layout is ignored and replaced.
+const keptSchema = 1
+
+// kept is the content of <data root>/plugins/descriptors.json. A description is static for one build of the program, and a
+// build is recognised by the size and the modification time of its executable.
+type kept struct {
+	SchemaVersion int               `json:"schema_version"`
+	Executable    string            `json:"executable"`
+	Size          int64             `json:"size"`
+	ModifiedNS    int64             `json:"modified_ns"`
+	Descriptions  map[string][]byte `json:"descriptions"` // wire form
+}
+
+// Describe returns the descriptions of the named delivered providers, in that order. Descriptions kept from an earlier run of
+// the same executable are used; the others are asked for, all at once, and kept when the data root exists. A provider that
+// does not answer has Err set and costs nothing else. Failing to read or write the kept file is no error: it only costs time.
+func Describe(ctx context.Context, c *config.Config, executable string, names []string, ask Describer) []Described {
+	file := filepath.Join(c.DataRoot, "plugins", "descriptors.json")
+	build, identified := identify(executable)
+	have := map[string][]byte{}
+	if identified {
+		have = readKept(file, build)
+	}
+	all := make([]Described, len(names))
+	var wait sync.WaitGroup
+	asked := false
+	for i, name := range names {
+		all[i].Name = name
+		if d := new(historyv1.DescribeResponse); have[name] != nil && proto.Unmarshal(have[name], d) == nil {
+			all[i].Description = d
+			continue
+		}
+		asked = true
+		wait.Go(func() { all[i].Description, all[i].Err = ask(ctx, name) })
+	}
+	wait.Wait()
+	if asked && identified && isDirectory(c.DataRoot) {
+		keep(file, build, all)
+	}
+	return all
+}
+
+func identify(executable string) (kept, bool) {
+	info, err := os.Stat(executable)
+	if err != nil {
+		return kept{}, false
+	}
+	return kept{SchemaVersion: keptSchema, Executable: executable, Size: info.Size(), ModifiedNS: info.ModTime().UnixNano()}, true
+}
+
+func readKept(file string, build kept) map[string][]byte {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	var k kept
+	if json.Unmarshal(text, &k) != nil {
+		return nil
+	}
+	if k.SchemaVersion != build.SchemaVersion || k.Executable != build.Executable || k.Size != build.Size || k.ModifiedNS != build.ModifiedNS {
+		return nil
+	}
+	return k.Descriptions
+}
+
+func keep(file string, build kept, all []Described) {
+	build.Descriptions = map[string][]byte{}
+	for _, d := range all {
+		if d.Description == nil {
+			continue
+		}
+		wire, err := proto.MarshalOptions{Deterministic: true}.Marshal(d.Description)
+		if err != nil {
+			return
+		}
+		build.Descriptions[d.Name] = wire
+	}
+	text, err := json.Marshal(build)
+	if err != nil {
+		return
+	}
+	dir := filepath.Dir(file)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return
+	}
+	// Two processes may write at once; each writes a file of its own and the last rename wins.
+	temp, err := os.CreateTemp(dir, ".descriptors-*")
+	if err != nil {
+		return
+	}
+	_, writeErr := temp.Write(append(text, '\n'))
+	if closeErr := temp.Close(); writeErr != nil || closeErr != nil || os.Rename(temp.Name(), file) != nil {
+		os.Remove(temp.Name())
+	}
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

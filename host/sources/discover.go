@@ -1,0 +1,303 @@
+package sources
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"path/filepath"
+	"sync"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
+// maxParallel bounds the providers that are resolved at once.
+const maxParallel = 16
+
+// entry is a row in the making: a place with what selected it.
+type entry struct {
+	candidate
+	place
+	root       *config.Root // nil = automatic
+	additional bool         // a named root beside the automatic winner
+	conflicted bool         // nests with another root of the provider
+	support    Support
+}
+
+// resolved is the result for one provider.
+type resolved struct {
+	entries []entry
+	issues  []Issue
+}
+
+func discover(ctx context.Context, in Input) (*Discovery, error) {
+	out := &Discovery{AutomaticDiscovery: in.Config.Automatic}
+	jobs := providersOf(in)
+	results := make([]resolved, len(jobs))
+	slots := make(chan struct{}, maxParallel)
+	var wait sync.WaitGroup
+	for i, job := range jobs {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if ctx.Err() == nil {
+				results[i] = job.resolve(in.Config)
+			}
+		})
+	}
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var missing, others []Issue
+	for i, r := range results {
+		for _, e := range r.entries {
+			out.add(jobs[i].id, e)
+		}
+		for _, issue := range r.issues {
+			issue.cut()
+			if issue.Code == ConfiguredRootMissing {
+				missing = append(missing, issue)
+			} else {
+				others = append(others, issue)
+			}
+		}
+	}
+	out.Issues = append(missing, others...)
+	return out, nil
+}
+
+// job is one provider to resolve: delivered or merely named by a configured root.
+type job struct {
+	id          string
+	described   *Described
+	description *historyv1.DescribeResponse
+	roots       []config.Root
+}
+
+// providersOf lists the providers of a pass: the known ones in table order, then delivered ones that the table does not know.
+func providersOf(in Input) []job {
+	byID := map[string]*Described{}
+	var order []string
+	for _, p := range config.Providers {
+		order = append(order, p.ID)
+	}
+	for i := range in.Descriptions {
+		d := &in.Descriptions[i]
+		id := d.Name
+		if d.Description != nil {
+			id = d.Description.GetId()
+		} else if p, ok := config.ProviderNamed(d.Name); ok {
+			id = p.ID
+		}
+		if _, known := config.ProviderNamed(id); !known {
+			order = append(order, id)
+		}
+		byID[id] = d
+	}
+	var jobs []job
+	for _, id := range order {
+		if in.Provider != "" && id != in.Provider {
+			continue
+		}
+		j := job{id: id, described: byID[id]}
+		if j.described != nil {
+			j.description = j.described.Description
+		}
+		for _, r := range in.Config.Roots {
+			if r.Provider == id {
+				j.roots = append(j.roots, r)
+			}
+		}
+		if j.described != nil || len(j.roots) > 0 {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+func (j job) resolve(c *config.Config) resolved {
+	var r resolved
+	var winners selection
+	if j.description != nil {
+		winners = locate(j.description, c.Environment)
+	} else if j.described != nil {
+		winners.refuse(j.id, Unreconstructible, "the provider did not describe itself; its locations are not known")
+	}
+	automatic := j.examineWinners(winners.candidates, c, &winners)
+	configured, issues := j.expandRoots(c)
+	// The winner is compared with the configured roots even when automatic discovery is off: a root that got a name keeps the
+	// identity it had without one.
+	automatic, configured = annotate(automatic, configured, c.Automatic)
+	r.issues = append(issues, j.conflicts(automatic, configured, c.Automatic)...)
+	if c.Automatic || j.described != nil && j.description == nil {
+		r.issues = append(r.issues, winners.issues...)
+	}
+	if c.Automatic {
+		r.entries = automatic
+	} else {
+		for _, e := range automatic {
+			if e.root != nil {
+				r.entries = append(r.entries, e)
+			}
+		}
+	}
+	r.entries = append(r.entries, configured...)
+	for i := range r.entries {
+		j.settle(&r.entries[i])
+	}
+	return r
+}
+
+// examineWinners turns the automatic candidates into entries: an unsafe one gives an issue instead, a place beside the default
+// counts only while it is another existing place.
+func (j job) examineWinners(candidates []candidate, c *config.Config, s *selection) []entry {
+	var entries []entry
+	for _, cand := range candidates {
+		e := entry{candidate: cand, place: examine(cand.path, cand.kind, false, c)}
+		if e.place.status == Unsupported {
+			s.refuseAt(j.id, Unreconstructible, "an automatic location cannot be used: "+e.place.reason, cand.path)
+			continue
+		}
+		if e.isAnyOf(entries) {
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// isAnyOf reports whether an entry is the same route as an earlier one.
+func (e entry) isAnyOf(others []entry) bool {
+	for _, o := range others {
+		if o.sameRoute(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameRoute compares format, role and place; a place is the same when the physical path or the object on disk is.
+func (e entry) sameRoute(o entry) bool {
+	if e.format != o.format || e.role != o.role {
+		return false
+	}
+	if e.place.path == o.place.path {
+		return true
+	}
+	return e.exists && o.exists && config.SameObject(e.place.path, o.place.path)
+}
+
+// annotate moves a configured entry that is an automatic winner into the winner's position: one row, not indexed twice.
+func annotate(automatic, configured []entry, discovery bool) (winners, additional []entry) {
+	for _, e := range configured {
+		found := false
+		for i := range automatic {
+			if automatic[i].root == nil && automatic[i].sameRoute(e) {
+				// A named root may lie where an automatic one may not, so the configured look at the place counts.
+				automatic[i].root, automatic[i].place, automatic[i].beside = e.root, e.place, false
+				found = true
+				break
+			}
+		}
+		if !found {
+			e.additional = true
+			additional = append(additional, e)
+		}
+	}
+	return automatic, additional
+}
+
+// settle fixes status and support of an entry that was only examined so far.
+func (j job) settle(e *entry) {
+	e.support = j.support(e.format)
+	switch {
+	case e.place.status == Missing:
+	case e.conflicted:
+		e.place.status, e.place.reason = Unsupported, "the root lies inside another root of the provider, or around one"
+	case e.place.status != "":
+	case e.support == NoImport:
+		e.place.status, e.place.reason = Unsupported, "histories of this format cannot be imported"
+	default:
+		e.place.status, e.place.reason = probeStatus(e.place.path, e.probe)
+	}
+}
+
+func (j job) support(format string) Support {
+	for _, f := range j.description.GetFormats() {
+		if f.GetName() != format {
+			continue
+		}
+		switch f.GetImportSupport() {
+		case historyv1.ImportSupport_IMPORT_SUPPORT_NATIVE:
+			return Native
+		case historyv1.ImportSupport_IMPORT_SUPPORT_EXPLICIT:
+			return Explicit
+		}
+		return NoImport
+	}
+	return NoImport
+}
+
+// add appends the row of an entry, and its route when a refresh may read it.
+func (d *Discovery) add(provider string, e entry) {
+	row := Row{
+		Provider: provider, Path: e.place.path, Exists: e.exists, SourceFormat: e.format, Status: e.place.status,
+		ImportSupport: e.support, NativeImport: e.support == Native,
+		Importable: e.place.status == Available && e.support != NoImport,
+		Selection:  Selection{Kind: string(Automatic)},
+	}
+	if e.place.reason != "" && (e.place.status == Unsupported || e.place.status == Empty || e.place.status == Unknown) {
+		reason := e.place.reason
+		row.UnsupportedReason = &reason
+	}
+	route := Route{
+		Provider: provider, Format: e.format, Role: e.role, Path: e.place.path, Authority: Automatic,
+		Root: e.root, Additional: e.additional, Status: e.place.status,
+	}
+	if e.root != nil {
+		name := e.root.Name
+		row.Selection = Selection{Kind: string(Configured), Root: &name}
+		if e.root.Group != "" {
+			group := e.root.Group
+			row.Selection.Group = &group
+		}
+		route.Authority = Configured
+	}
+	route.ID = routeID(route)
+	if !e.beside || e.place.status != Missing {
+		d.Rows = append(d.Rows, row)
+	}
+	if e.support == Native {
+		d.Routes = append(d.Routes, route)
+	}
+}
+
+// routeID frames provider, format, role, authority and path, each with its length.
+func routeID(r Route) string {
+	authority := string(r.Authority)
+	if r.Root != nil {
+		authority += ":" + r.Root.Name
+	}
+	h := sha256.New()
+	for _, part := range []string{"ctx.route", r.Provider, r.Format, r.Role, authority, filepath.ToSlash(r.Path)} {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+		h.Write(n[:])
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// cut shortens an overlong message on a character boundary.
+func (i *Issue) cut() {
+	if len(i.Message) <= MaxIssueMessage {
+		return
+	}
+	end := MaxIssueMessage
+	for end > 0 && i.Message[end]&0xc0 == 0x80 {
+		end--
+	}
+	i.Message, i.MessageTruncated = i.Message[:end], true
+}
