@@ -1,0 +1,266 @@
+package history
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+const (
+	minPrefix = 8
+	maxPrefix = 32
+)
+
+// namespace is one of the two kinds of ids.
+type namespace struct {
+	name string // as messages call it
+	find func(gen *core.Generation, prefix string, max int) ([]record.Digest, error)
+}
+
+var sessionIDs = namespace{"session", func(gen *core.Generation, prefix string, max int) ([]record.Digest, error) {
+	found, err := gen.SessionsByPrefix(prefix, max)
+	ids := make([]record.Digest, len(found))
+	for i, s := range found {
+		ids[i] = s.ID
+	}
+	return ids, err
+}}
+
+var eventIDs = namespace{"event", func(gen *core.Generation, prefix string, max int) ([]record.Digest, error) {
+	found, err := gen.EventsByPrefix(prefix, max)
+	ids := make([]record.Digest, len(found))
+	for i, m := range found {
+		ids[i] = m.ID
+	}
+	return ids, err
+}}
+
+// ParseID reads a full UUID in any standard form, or a prefix of 8 to 32 hex digits, in any case, and returns its lower-case hex
+// digits. what names the id in messages ("session", "event").
+func ParseID(what, text string) (digits string, full bool, err error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if id, err := uuid.Parse(text); err == nil {
+		return hex.EncodeToString(id[:]), true, nil
+	}
+	bad := func(reason string) error {
+		return fault.New(fault.InvalidRequest, "%s is not a %s id: %s", quote(text), what, reason).
+			WithHint("Give a full UUID or its first %d to %d hex digits without hyphens", minPrefix, maxPrefix)
+	}
+	switch {
+	case strings.Contains(text, "-"):
+		return "", false, bad("a prefix has no hyphens")
+	case !isHex(text):
+		return "", false, bad("only hex digits count")
+	case len(text) < minPrefix:
+		return "", false, bad("a prefix has at least 8 characters")
+	case len(text) > maxPrefix:
+		return "", false, bad("it is longer than a UUID")
+	}
+	return text, false, nil
+}
+
+func isHex(text string) bool {
+	for _, c := range text {
+		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// quote shows a value in a message, cut when it is long.
+func quote(text string) string {
+	const most = 80
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "..."
+	}
+	return "\"" + text + "\""
+}
+
+// resolve finds the one id behind text. A prefix must be unique over both generations; what only the retained one holds is not
+// found, because nothing of it can be shown.
+func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.Digest, error) {
+	digits, full, err := ParseID(ns.name, text)
+	if err != nil {
+		return record.Digest{}, err
+	}
+	active, err := ns.find(v.gen, digits, 2)
+	if err != nil {
+		return record.Digest{}, err
+	}
+	if full {
+		switch len(active) {
+		case 0:
+			return record.Digest{}, notFound(ns.name, text)
+		case 1:
+			return active[0], nil
+		}
+		return record.Digest{}, fault.New(fault.IndexCorruption, "two stored %ss share the id %s", ns.name, quote(text)).WithHint("ctx doctor --deep")
+	}
+	previous, err := v.retained(ctx)
+	if err != nil {
+		return record.Digest{}, err
+	}
+	all := active
+	if previous != nil {
+		old, err := ns.find(previous, digits, 2)
+		if err != nil {
+			return record.Digest{}, err
+		}
+		all = union(active, old)
+	}
+	switch {
+	case len(all) > 1:
+		return record.Digest{}, ambiguous(ns.name, quote(text), all[0], all[1])
+	case len(active) == 0:
+		return record.Digest{}, notFound(ns.name, text)
+	}
+	return active[0], nil
+}
+
+func union(a, b []record.Digest) []record.Digest {
+	all := append([]record.Digest(nil), a...)
+	for _, id := range b {
+		known := false
+		for _, have := range all {
+			known = known || have == id
+		}
+		if !known {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+func notFound(what, text string) error {
+	return fault.New(fault.NotFound, "no stored %s has the id %s", what, quote(strings.TrimSpace(text))).
+		WithHint("ctx search <words> --verbose")
+}
+
+func ambiguous(what, given string, a, b record.Digest) error {
+	return fault.New(fault.AmbiguousID, "%s names more than one %s: %s and %s", given, what, a, b).
+		WithHint("Give more characters or the full id")
+}
+
+// SessionSelector names one session: by ctx id, or by the provider's own id.
+type SessionSelector struct {
+	ID              string // full UUID or hex prefix of 8..32
+	Provider        string // internal id; optional
+	ProviderSession string
+}
+
+// FindSession resolves a selector. Faults: invalid_request, not_found, ambiguous_id (naming both full ids).
+func (v *View) FindSession(ctx context.Context, sel SessionSelector) (*Session, error) {
+	if sel.ID != "" {
+		if sel.Provider != "" || sel.ProviderSession != "" {
+			return nil, fault.New(fault.InvalidRequest, "give either a ctx session id or the provider's session id, not both")
+		}
+		id, err := v.resolve(ctx, sessionIDs, sel.ID)
+		if err != nil {
+			return nil, err
+		}
+		return v.sessionByID(id)
+	}
+	if sel.ProviderSession == "" {
+		return nil, fault.New(fault.InvalidRequest, "a ctx session id or the provider's session id is needed")
+	}
+	providers := []string{sel.Provider}
+	if sel.Provider == "" {
+		providers = v.gen.Manifest().Providers
+	}
+	var found []*record.Session
+	for _, provider := range providers {
+		sessions, err := v.gen.SessionsByProviderID(provider, sel.ProviderSession, 2)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, sessions...)
+	}
+	switch len(found) {
+	case 0:
+		return nil, notFound("provider session", sel.ProviderSession)
+	case 1:
+		return v.remember(found[0])
+	}
+	return nil, ambiguous("session", "provider session "+quote(sel.ProviderSession), found[0].ID, found[1].ID)
+}
+
+func (v *View) sessionByID(id record.Digest) (*Session, error) {
+	stored, err := v.gen.SessionByID(id)
+	if err != nil {
+		return nil, err
+	}
+	if stored == nil {
+		return nil, notFound("session", id.String())
+	}
+	return v.remember(stored)
+}
+
+// FindEvent resolves a full UUID or prefix of an event. Faults as FindSession.
+func (v *View) FindEvent(ctx context.Context, id string) (*Shown, error) {
+	found, err := v.resolve(ctx, eventIDs, id)
+	if err != nil {
+		return nil, err
+	}
+	doc, ok, err := v.gen.EventDoc(found)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, notFound("event", id)
+	}
+	return v.shown(doc)
+}
+
+// ShortSession returns the shortest prefix (8 to 32 hex digits) of a session id that no other session of both generations shares.
+// An id that neither of them holds stays a full UUID: nobody could look it up.
+func (v *View) ShortSession(id record.Digest) string {
+	return v.short(id, func(gen *core.Generation) (bool, error) {
+		s, err := gen.SessionByID(id)
+		return s != nil, err
+	}, (*core.Generation).SessionPrefixLen)
+}
+
+// ShortEvent is ShortSession for events.
+func (v *View) ShortEvent(id record.Digest) string {
+	return v.short(id, func(gen *core.Generation) (bool, error) {
+		_, ok, err := gen.EventDoc(id)
+		return ok, err
+	}, (*core.Generation).EventPrefixLen)
+}
+
+// short falls back to the full id on any failure: a display form is no reason to fail.
+func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, error), length func(*core.Generation, record.Digest) (int, error)) string {
+	full := id.String()
+	known, n := false, minPrefix
+	previous, err := v.retained(context.Background())
+	if err != nil {
+		return full
+	}
+	for _, gen := range []*core.Generation{v.gen, previous} {
+		if gen == nil {
+			continue
+		}
+		here, err := stored(gen)
+		if err != nil {
+			return full
+		}
+		known = known || here
+		need, err := length(gen, id)
+		if err != nil {
+			return full
+		}
+		n = max(n, need)
+	}
+	if !known {
+		return full
+	}
+	u := id.UUID()
+	return hex.EncodeToString(u[:])[:n]
+}

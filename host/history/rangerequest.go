@@ -1,0 +1,231 @@
+package history
+
+import (
+	"crypto/sha256"
+	"sort"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/selection"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// RangeRequest is a listing of events as it was asked for. An empty member was not given.
+type RangeRequest struct {
+	Since, Until string // RFC 3339 in whole milliseconds, both or neither; [since, until)
+	Providers    []string
+
+	Source, Session, ParentSession, RootSession string // full UUIDs
+
+	HistorySource, ProviderKey, SourceID, SourceFormat string
+	ProviderSession, Branch, Workspace, File           string
+	EventType, Role, AgentType                         string
+
+	Scope      string // all (default), primary, subagent
+	Direction  string // ascending (default), descending
+	Content    string // full (default), text, none
+	Cursor     string
+	Limit      int64 // 1..10,000,000; 0 means 10,000 unless LimitGiven
+	LimitGiven bool
+}
+
+const (
+	defaultRangeLimit = 10_000
+	maxRangeLimit     = 10_000_000
+	maxProviders      = 64
+	maxProviderBytes  = 256
+	maxFilterBytes    = 65_536
+)
+
+// rangePlan is a checked request.
+type rangePlan struct {
+	filters   map[string]any // given ones, as answers repeat them
+	providers []string
+	ids       map[string]string // source, session, parent_session, root_session: lower-case UUIDs
+	text      map[string]string // other text filters, trimmed
+	scope     record.Scope      // ScopeUnknown: all
+	ranged    bool
+	since     int64
+	until     int64
+	reverse   bool
+	content   record.ContentProjection
+	limit     int64
+	cursor    string
+}
+
+// textFilters are the free-text filters by the name that answers give them.
+func (req *RangeRequest) textFilters() map[string]string {
+	return map[string]string{
+		"history_source": req.HistorySource, "provider_key": req.ProviderKey, "source_id": req.SourceID,
+		"source_format": req.SourceFormat, "provider_session_id": req.ProviderSession, "branch": req.Branch,
+		"workspace": req.Workspace, "event_type": req.EventType, "role": req.Role, "agent_type": req.AgentType, "file": req.File,
+	}
+}
+
+func (req *RangeRequest) plan() (*rangePlan, error) {
+	p := &rangePlan{filters: map[string]any{}, ids: map[string]string{}, text: map[string]string{}, cursor: req.Cursor}
+	for _, check := range []func(*RangeRequest) error{p.takeChoices, p.takeIDs, p.takeRange, p.takeProviders, p.takeText, p.takeLimit} {
+		if err := check(req); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *rangePlan) takeChoices(req *RangeRequest) error {
+	switch req.Direction {
+	case "", "ascending":
+	case "descending":
+		p.reverse = true
+	default:
+		return fault.New(fault.InvalidRequest, "the direction is ascending or descending")
+	}
+	if req.Content != "" {
+		content, ok := record.ParseContentProjection(req.Content)
+		if !ok {
+			return fault.New(fault.InvalidRequest, "the content is full, text or none")
+		}
+		p.content = content
+	}
+	if req.Scope != "" && req.Scope != "all" {
+		scope, ok := record.ParseScope(req.Scope)
+		if !ok {
+			return fault.New(fault.InvalidRequest, "the scope is all, primary or subagent")
+		}
+		p.scope = scope
+		p.filters["scope"] = req.Scope
+	}
+	return nil
+}
+
+func (p *rangePlan) takeIDs(req *RangeRequest) error {
+	for _, f := range []struct{ name, value string }{
+		{"source", req.Source}, {"session", req.Session}, {"parent_session", req.ParentSession}, {"root_session", req.RootSession},
+	} {
+		if f.value == "" {
+			continue
+		}
+		id, err := uuid.Parse(strings.TrimSpace(f.value))
+		if err != nil {
+			return fault.New(fault.InvalidRequest, "%s takes a full UUID", f.name)
+		}
+		p.ids[f.name] = id.String()
+		p.filters[f.name] = id.String()
+	}
+	return nil
+}
+
+func (p *rangePlan) takeRange(req *RangeRequest) error {
+	if (req.Since == "") != (req.Until == "") {
+		return rangeFault(InvalidRange, "since and until go together")
+	}
+	if req.Since == "" {
+		return nil
+	}
+	for _, bound := range []struct {
+		name, text string
+		ms         *int64
+	}{{"since", req.Since, &p.since}, {"until", req.Until, &p.until}} {
+		t, ok := selection.ParseTime(strings.TrimSpace(bound.text))
+		if !ok {
+			return rangeFault(InvalidRange, "%s is not an RFC 3339 time", bound.name)
+		}
+		ms, whole := selection.WholeMilliseconds(t)
+		if !whole {
+			return rangeFault(InvalidRange, "%s is not a whole number of milliseconds", bound.name)
+		}
+		*bound.ms = ms
+	}
+	if p.since >= p.until {
+		return rangeFault(InvalidRange, "the range is empty: since is not before until")
+	}
+	p.ranged = true
+	return nil
+}
+
+func (p *rangePlan) takeProviders(req *RangeRequest) error {
+	seen := map[string]bool{}
+	for _, name := range req.Providers {
+		name = strings.TrimSpace(name)
+		if name == "" || len(name) > maxProviderBytes {
+			return rangeFault(InvalidRange, "a provider has 1 to %d bytes", maxProviderBytes)
+		}
+		if !seen[name] {
+			seen[name] = true
+			p.providers = append(p.providers, name)
+		}
+	}
+	if len(p.providers) > maxProviders {
+		return rangeFault(InvalidRange, "at most %d different providers can be named", maxProviders)
+	}
+	if len(p.providers) > 0 {
+		sort.Strings(p.providers)
+		p.filters["providers"] = p.providers
+	}
+	return nil
+}
+
+func (p *rangePlan) takeText(req *RangeRequest) error {
+	filters := req.textFilters()
+	names := make([]string, 0, len(filters))
+	for name := range filters {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if filters[name] == "" {
+			continue
+		}
+		value := strings.TrimSpace(filters[name])
+		if value == "" || len(value) > maxFilterBytes {
+			return rangeFault(InvalidRange, "%s has 1 to %d bytes", name, maxFilterBytes)
+		}
+		if name == "history_source" {
+			if _, _, ok := selection.SplitHistorySource(value); !ok {
+				return rangeFault(InvalidRange, "history_source is provider_key/source_id")
+			}
+		}
+		p.text[name] = value
+		p.filters[name] = value
+	}
+	return nil
+}
+
+func (p *rangePlan) takeLimit(req *RangeRequest) error {
+	p.limit = req.Limit
+	if p.limit == 0 && !req.LimitGiven {
+		p.limit = defaultRangeLimit
+	}
+	if p.limit < 1 || p.limit > maxRangeLimit {
+		return rangeFault(ResourceLimit, "the limit is 1 to %d events", maxRangeLimit)
+	}
+	return nil
+}
+
+// domain is the domain object of answers.
+func (p *rangePlan) domain() any {
+	if !p.ranged {
+		return map[string]any{"kind": "all"}
+	}
+	return map[string]any{"kind": "range", "range": map[string]any{
+		"since": selection.FormatTime(p.since), "until": selection.FormatTime(p.until),
+	}}
+}
+
+func (p *rangePlan) direction() string {
+	if p.reverse {
+		return "descending"
+	}
+	return "ascending"
+}
+
+// digest identifies the selection: domain, filters and direction, but neither limit nor content. Map keys are marshalled in sorted
+// order, so equal selections give equal bytes.
+func (p *rangePlan) digest() ([sha256.Size]byte, error) {
+	text, err := appendJSON([]byte("ctx.event-range-selection\x00"), map[string]any{
+		"domain": p.domain(), "filters": p.filters, "direction": p.direction(),
+	})
+	return sha256.Sum256(text), err
+}

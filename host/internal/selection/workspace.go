@@ -1,0 +1,117 @@
+package selection
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+var (
+	placeFacts     = []lexical.Field{lexical.FactWorkspace, lexical.FactSessionCWD}
+	workspaceFacts = []lexical.Field{lexical.FactWorkspace, lexical.FactSessionCWD, lexical.FactToolWorkdir, lexical.FactProject}
+)
+
+// Workspace is the answer of the workspace filter.
+type Workspace struct {
+	Matches *lexical.Set // documents inside
+	Unknown *lexical.Set // documents of sessions whose workspace is unknown; nil when there are none
+}
+
+// InWorkspace selects by a part of a directory: documents with a workspace fact that contains it, all documents of sessions whose
+// directory contains it, and, for a session without any known directory, those whose label contains it in encoded form.
+func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
+	r := gen.Lexical()
+	needle := foldDirectory(value)
+	inside := func(v []byte) bool {
+		return bytes.Contains(bytes.TrimRight(appendFolded(nil, v), "/"), needle)
+	}
+	matches, err := r.MatchTerms(workspaceFacts, inside)
+	if err != nil {
+		return Workspace{}, err
+	}
+	var within []uint32
+	var homeless []placeless
+	err = gen.Sessions(func(s *record.Session, _ core.SessionStats) error {
+		switch {
+		case s.Meta.CWD == "":
+			homeless = append(homeless, placelessOf(s))
+		case inside([]byte(s.Meta.CWD)):
+			within = append(within, s.Ordinal)
+		}
+		return nil
+	})
+	if err != nil {
+		return Workspace{}, err
+	}
+	w := Workspace{Matches: matches}
+	labelled, unknown, err := judgePlaceless(r, homeless, encodeLabel(value))
+	if err != nil {
+		return Workspace{}, err
+	}
+	if within = append(within, labelled...); len(within) > 0 {
+		w.Matches.Or(r.InSessions(within))
+	}
+	if len(unknown) > 0 {
+		w.Unknown = r.InSessions(unknown)
+	}
+	return w, nil
+}
+
+// placeless is a session without a directory of its own.
+type placeless struct {
+	ordinal uint32
+	label   string
+}
+
+func placelessOf(s *record.Session) placeless {
+	return placeless{ordinal: s.Ordinal, label: s.Meta.WorkspaceLabel}
+}
+
+// judgePlaceless returns the sessions that match by label and those whose workspace is unknown.
+func judgePlaceless(r *lexical.Reader, sessions []placeless, encoded string) (labelled, unknown []uint32, err error) {
+	if len(sessions) == 0 {
+		return nil, nil, nil
+	}
+	all := make([]uint32, len(sessions))
+	for i, s := range sessions {
+		all[i] = s.ordinal
+	}
+	placed, err := sessionsWith(r, all, placeFacts)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := sessionsWith(r, all, workspaceFacts)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range sessions {
+		switch {
+		case s.label == "":
+			if !known.Has(s.ordinal) {
+				unknown = append(unknown, s.ordinal)
+			}
+		case !placed.Has(s.ordinal) && strings.Contains(foldLabel(s.label), encoded):
+			labelled = append(labelled, s.ordinal)
+		}
+	}
+	return labelled, unknown, nil
+}
+
+// sessionsWith returns those of the sessions that have an event with a fact of one of the fields.
+func sessionsWith(r *lexical.Reader, sessions []uint32, fields []lexical.Field) (Ordinals, error) {
+	found := Ordinals{}
+	set, err := r.MatchTerms(fields, func([]byte) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	set.And(r.InSessions(sessions)).Each(func(d lexical.Doc) bool {
+		if row, ok := r.Row(d); ok {
+			found.Add(row.Session)
+		}
+		return true
+	})
+	return found, nil
+}

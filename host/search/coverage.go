@@ -1,0 +1,171 @@
+package search
+
+import (
+	"sort"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/internal/selection"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/refresh"
+)
+
+// coverage tells what was really searched. What is not known is left out, never counted as 0.
+func (r *run) coverage(empty bool) (Coverage, error) {
+	var c Coverage
+	docs := r.documents()
+	c.Events = docs.Count()
+	sessions, _ := sessionsOf(r.gen.Lexical(), docs)
+	c.Sessions = sessions
+	if err := r.countSources(&c); err != nil {
+		return c, err
+	}
+	if r.filters.Workspace != "" {
+		n, err := r.unknownWorkspace()
+		if err != nil {
+			return c, err
+		}
+		c.UnknownWorkspace = &n
+	}
+	if empty {
+		relaxations, err := r.relaxations()
+		if err != nil {
+			return c, err
+		}
+		c.Relaxations = &relaxations
+	}
+	return c, nil
+}
+
+// sessionsOf counts the distinct sessions of a set. Documents of one session lie together, so most of them cost one comparison.
+func sessionsOf(reader *lexical.Reader, set *lexical.Set) (int, selection.Ordinals) {
+	var seen selection.Ordinals
+	count := 0
+	var columns *lexical.Columns
+	var segment, last uint32
+	first := true
+	set.Each(func(d lexical.Doc) bool {
+		if columns == nil || d.Segment != segment {
+			i, ok := reader.Index(d.Segment)
+			if !ok {
+				return true
+			}
+			columns, segment = reader.Columns(i), d.Segment
+		}
+		session := columns.Session(d.Doc)
+		if !first && session == last {
+			return true
+		}
+		first, last = false, session
+		if !seen.Has(session) {
+			seen.Add(session)
+			count++
+		}
+		return true
+	})
+	return count, seen
+}
+
+func (r *run) countSources(c *Coverage) error {
+	s := r.filter.sources
+	receipt := r.service.receipt()
+	if s == nil {
+		c.Sources = int(r.gen.Manifest().Stats.Sources)
+		if receipt == nil {
+			return nil
+		}
+		retained, err := retainedSources(r.gen)
+		if err != nil {
+			return err
+		}
+		stale, failed := int(receipt.Stale)+retained, int(receipt.Failed)
+		c.SourcesStale, c.SourcesFailed = &stale, &failed
+		return nil
+	}
+	c.Sources, c.SourcesUnselected = s.selected, s.all-s.selected
+	if receipt != nil {
+		c.SourcesStale, c.SourcesFailed = s.judge(receipt, r.filters.Provider)
+	}
+	return nil
+}
+
+// judge counts stale and failed sources among the chosen ones; nil where the receipt does not tell.
+func (s *sourceFilter) judge(receipt *refresh.Receipt, provider string) (stale, failed *int) {
+	if s.exact {
+		p := receipt.Providers[provider]
+		old, bad := s.retained+int(p.Stale), int(p.Failed)
+		return &old, &bad
+	}
+	old, bad, certain := s.retained, 0, true
+	for id, p := range receipt.Providers {
+		if provider != "" && id != provider {
+			continue
+		}
+		if p.Failed > uint64(len(p.Failures)) {
+			return nil, nil // not all of them are named
+		}
+		for _, f := range p.Failures {
+			ordinal, indexed := s.byID[f.Source]
+			switch {
+			case !indexed:
+				certain = false // nobody can tell whether it would pass the filters
+			case s.members.Has(ordinal):
+				old++ // its records are those of an earlier refresh
+				bad++
+			}
+		}
+	}
+	if !certain {
+		return &old, nil
+	}
+	return &old, &bad
+}
+
+// retainedSources counts the sources that no selected route delivers any more.
+func retainedSources(gen *core.Generation) (int, error) {
+	all, err := selection.SelectSources(gen, func(*core.Certificate) bool { return true })
+	return all.Retained, err
+}
+
+// unknownWorkspace counts the sessions that match everything else and are left out only because nobody knows where they ran.
+func (r *run) unknownWorkspace() (int, error) {
+	if r.filter.unknown == nil {
+		return 0, nil
+	}
+	set, err := r.matchesWithin(r.without("workspace"))
+	if err != nil {
+		return 0, err
+	}
+	if set, err = r.withoutCollapsed(set.And(r.filter.unknown)); err != nil {
+		return 0, err
+	}
+	n, _ := sessionsOf(r.gen.Lexical(), set)
+	return n, nil
+}
+
+// relaxations names every filter that, dropped alone, gives matches. They are counted in the index; no source is opened.
+func (r *run) relaxations() (Relaxations, error) {
+	list := Relaxations{}
+	for _, p := range r.filter.parts {
+		if p.name == "file" && r.fileOnly {
+			continue // it is the query here
+		}
+		set, err := r.matchesWithin(r.without(p.name))
+		if err != nil {
+			return nil, err
+		}
+		if set.Count() == 0 {
+			continue
+		}
+		if set, err = r.withoutCollapsed(set); err != nil {
+			return nil, err
+		}
+		list = append(list, Relaxation{Drop: p.name, WouldMatch: set.Count()})
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if list[i].WouldMatch != list[j].WouldMatch {
+			return list[i].WouldMatch > list[j].WouldMatch
+		}
+		return list[i].Drop < list[j].Drop
+	})
+	return list, nil
+}

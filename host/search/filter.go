@@ -1,0 +1,298 @@
+package search
+
+import (
+	"math"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/selection"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// part is one filter, named as relaxations name it.
+type part struct {
+	name string
+	set  *lexical.Set
+}
+
+// filter is the AND of its parts, over discovery-eligible documents.
+type filter struct {
+	parts   []part
+	sources *sourceFilter // nil: every source
+	unknown *lexical.Set  // documents of unknown workspace, with a workspace filter
+	all     *lexical.Set  // what the query is matched against; nil until needed when there are no parts
+}
+
+// plain tells whether there is nothing to filter by.
+func (f *filter) plain() bool { return len(f.parts) == 0 }
+
+// documents returns the documents that the query is matched against. Read only.
+func (r *run) documents() *lexical.Set {
+	if r.filter.all == nil {
+		r.filter.all = r.without("")
+	}
+	return r.filter.all
+}
+
+// without returns the documents that pass every part but one, as a set of its own.
+func (r *run) without(name string) *lexical.Set {
+	set := r.gen.Lexical().Eligible()
+	for _, p := range r.filter.parts {
+		if p.name != name {
+			set.And(p.set)
+		}
+	}
+	return set
+}
+
+func (r *run) buildFilter() (*filter, error) {
+	f := &filter{}
+	r.filter = f
+	for _, add := range []func(*filter) error{r.addSources, r.addIdentity, r.addEvent, r.addPlace, r.addSessions} {
+		if err := add(f); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *filter) add(name string, set *lexical.Set) { f.parts = append(f.parts, part{name, set}) }
+
+func (r *run) addEvent(f *filter) error {
+	reader := r.gen.Lexical()
+	if r.scope != record.ScopeAll {
+		weights := record.Weights(r.scope)
+		f.add("content_scope", reader.Where(func(c *lexical.Columns, doc uint32) bool { return weights[c.Type(doc)] > 0 }))
+	}
+	if name := r.filters.EventType; name != "" {
+		set, err := selection.EventType(reader, name)
+		if err != nil {
+			return err
+		}
+		f.add("event_type", set)
+	}
+	if r.filters.PrimaryOnly {
+		f.add("primary_only", selection.Scope(reader, record.ScopePrimary))
+	}
+	if r.filters.Since != "" {
+		f.add("since", reader.Between(r.since, math.MaxInt64))
+	}
+	return nil
+}
+
+func (r *run) addPlace(f *filter) error {
+	if value := r.filters.Workspace; value != "" {
+		w, err := selection.InWorkspace(r.gen, value)
+		if err != nil {
+			return err
+		}
+		f.add("workspace", w.Matches)
+		f.unknown = w.Unknown
+	}
+	if value := r.filters.File; value != "" {
+		set, err := selection.File(r.gen.Lexical(), value)
+		if err != nil {
+			return err
+		}
+		f.add("file", set)
+	}
+	return nil
+}
+
+// addSessions applies the chosen session, the excluded ones and the caller's own.
+func (r *run) addSessions(f *filter) error {
+	reader := r.gen.Lexical()
+	if r.req.Session != "" {
+		s, err := r.view.FindSession(r.ctx, history.SessionSelector{ID: r.req.Session})
+		if err != nil {
+			return err
+		}
+		r.filters.Session = s.ID.String()
+		f.add("session", reader.InSessions([]uint32{s.Ordinal}))
+		return nil
+	}
+	var excluded []uint32
+	for _, id := range r.req.Exclude {
+		s, err := r.view.FindSession(r.ctx, history.SessionSelector{ID: id})
+		if err != nil {
+			return err
+		}
+		r.filters.Exclude = append(r.filters.Exclude, s.ID.String())
+		excluded = append(excluded, s.Ordinal)
+	}
+	if len(excluded) > 0 {
+		f.add("exclude_session", outside(reader, excluded))
+	}
+	if r.req.IncludeCurrent {
+		return nil
+	}
+	provider, id, ok := caller(r.req.Environment)
+	if !ok {
+		return nil
+	}
+	own, err := callerSessions(r.gen, provider, id)
+	if err == nil && len(own) > 0 {
+		f.add("current_session", outside(reader, own))
+	}
+	return err
+}
+
+func outside(reader *lexical.Reader, sessions []uint32) *lexical.Set {
+	return reader.Live().AndNot(reader.InSessions(sessions))
+}
+
+// sourceFilter is what the source filters together leave.
+type sourceFilter struct {
+	members  selection.Ordinals
+	selected int
+	all      int
+	retained int
+	byID     map[string]uint32 // ordinals of the indexed sources, for the refresh receipt
+	exact    bool              // only the provider decides, so a source that is not indexed can be judged too
+}
+
+// addSources applies the filters that choose whole sources.
+func (r *run) addSources(f *filter) error {
+	fl := &r.filters
+	named := len(fl.SourceRoots)+len(fl.SourceGroups) > 0
+	if fl.Provider == "" && fl.SourceFormat == "" && !named {
+		return nil
+	}
+	var routes map[string]bool
+	if named {
+		var err error
+		if routes, err = r.namedRoutes(); err != nil {
+			return err
+		}
+	}
+	kept := map[string]*selection.Ordinals{}
+	judge := func(name string, c *core.Certificate, keep bool) bool {
+		if kept[name] == nil {
+			kept[name] = &selection.Ordinals{}
+		}
+		if keep {
+			kept[name].Add(c.Ordinal)
+		}
+		return keep
+	}
+	s := &sourceFilter{byID: map[string]uint32{}, exact: fl.SourceFormat == "" && !named}
+	chosen, err := selection.SelectSources(r.gen, func(c *core.Certificate) bool {
+		s.byID[c.Source.String()] = c.Ordinal
+		ok := true
+		if fl.Provider != "" {
+			ok = judge("provider", c, c.Provider == fl.Provider) && ok
+		}
+		if fl.SourceFormat != "" {
+			ok = judge("source_format", c, c.Format == fl.SourceFormat) && ok
+		}
+		if named {
+			ok = judge("source_selection", c, routes[c.Route]) && ok
+		}
+		return ok
+	})
+	if err != nil {
+		return err
+	}
+	s.members, s.selected, s.all, s.retained = chosen.Members, chosen.Selected, chosen.All, chosen.Retained
+	f.sources = s
+	for _, name := range []string{"provider", "source_format", "source_selection"} {
+		if members := kept[name]; members != nil {
+			one := selection.Sources{Members: *members}
+			f.add(name, one.Documents(r.gen.Lexical()))
+		}
+	}
+	return nil
+}
+
+// namedRoutes resolves roots and groups against the pinned generation, never against the present configuration. All of them form one
+// OR set. An unknown name fails the whole request and is not repeated.
+func (r *run) namedRoutes() (map[string]bool, error) {
+	m := r.gen.Manifest()
+	names := map[string]bool{}
+	for _, given := range r.filters.SourceRoots {
+		known := false
+		for _, root := range m.Roots {
+			known = known || root.Name == given
+		}
+		if !known {
+			return nil, invalid("a source root is not known to the index")
+		}
+		names[given] = true
+	}
+	for _, given := range r.filters.SourceGroups {
+		known := false
+		for _, root := range m.Roots {
+			if root.Group == given {
+				known, names[root.Name] = true, true
+			}
+		}
+		if !known {
+			return nil, invalid("a source group is not known to the index")
+		}
+	}
+	routes := map[string]bool{}
+	for _, route := range m.Routes {
+		if route.Root != "" && names[route.Root] {
+			routes[route.Identity] = true
+		}
+	}
+	return routes, nil
+}
+
+// addIdentity applies the filters on custom identities. They imply provider custom.
+func (r *run) addIdentity(f *filter) error {
+	fl := &r.filters
+	var narrowed *lexical.Set
+	for _, one := range []struct{ name, value string }{
+		{"history_source", fl.HistorySource}, {"provider_key", fl.ProviderKey}, {"source_id", fl.SourceID},
+	} {
+		if one.value == "" {
+			continue
+		}
+		key, id := "", ""
+		switch one.name {
+		case "history_source":
+			key, id, _ = selection.SplitHistorySource(one.value)
+		case "provider_key":
+			key = one.value
+		case "source_id":
+			id = one.value
+		}
+		set, err := selection.CustomIdentity(r.gen, key, id)
+		if err != nil {
+			return err
+		}
+		f.add(one.name, set)
+		if narrowed == nil {
+			narrowed = set.Clone()
+		} else {
+			narrowed.And(set)
+		}
+	}
+	if narrowed != nil {
+		return r.narrowSources(f, narrowed)
+	}
+	return nil
+}
+
+// narrowSources keeps the sources that hold one of the documents.
+func (r *run) narrowSources(f *filter, docs *lexical.Set) error {
+	var holders selection.Ordinals
+	reader := r.gen.Lexical()
+	docs.Each(func(d lexical.Doc) bool {
+		if row, ok := reader.Row(d); ok {
+			holders.Add(row.Source)
+		}
+		return true
+	})
+	before := f.sources
+	s := &sourceFilter{byID: map[string]uint32{}}
+	chosen, err := selection.SelectSources(r.gen, func(c *core.Certificate) bool {
+		s.byID[c.Source.String()] = c.Ordinal
+		return holders.Has(c.Ordinal) && (before == nil || before.members.Has(c.Ordinal))
+	})
+	s.members, s.selected, s.all, s.retained = chosen.Members, chosen.Selected, chosen.All, chosen.Retained
+	f.sources = s
+	return err
+}

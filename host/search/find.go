@@ -1,0 +1,150 @@
+package search
+
+import (
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// maxPool is the most candidates that are looked at.
+const maxPool = 4096
+
+// minPool is the least number of candidates that a search starts with, however few rows are wanted.
+const minPool = 256
+
+// candidate is one matching event.
+type candidate struct {
+	doc      lexical.Doc
+	row      lexical.Row
+	coverage int
+	score    float32
+}
+
+// key is what candidates are compared by before the ties.
+type key struct {
+	coverage int
+	score    float32
+}
+
+func (c *candidate) key() key { return key{c.coverage, c.score} }
+
+func (k key) less(o key) bool {
+	if k.coverage != o.coverage {
+		return k.coverage < o.coverage
+	}
+	return k.score < o.score
+}
+
+// result is one row to be made.
+type result struct {
+	*candidate
+	matches int // of the session, within the pool; session rows only
+}
+
+// findings is the outcome of the candidate loop.
+type findings struct {
+	rows      []result
+	more      bool
+	pool      int
+	truncated bool
+}
+
+// find fetches candidates and shapes them until more of them cannot change the answer. The engine is asked once for the largest pool:
+// its order is total, so a smaller pool is the start of the list.
+func (r *run) find() (*findings, error) {
+	hits, total, err := r.fetch()
+	if err != nil {
+		return nil, err
+	}
+	p := pool{run: r, hits: hits}
+	documents := int(min(r.gen.Manifest().Stats.Events, maxPool))
+	wanted := min(max(8*r.limit, minPool), documents)
+	if r.fileOnly {
+		wanted = documents // every candidate scores the same: no pool is decisive
+	}
+	for {
+		candidates, err := p.first(wanted)
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.shape(candidates)
+		if err != nil {
+			return nil, err
+		}
+		f := &findings{rows: s.rows, more: s.more, pool: len(candidates)}
+		switch {
+		case wanted >= total || !r.fileOnly && s.decisive(r.limit, p.tail(wanted)):
+			return f, nil
+		case wanted == documents:
+			f.truncated = true
+			return f, nil
+		}
+		wanted = min(2*wanted, documents)
+	}
+}
+
+// fetch returns the best hits, best first, and the number of all matching documents.
+func (r *run) fetch() ([]lexical.Hit, int, error) {
+	reader := r.gen.Lexical()
+	switch {
+	case r.fileOnly:
+		set := r.documents()
+		docs := reader.Newest(set, maxPool)
+		hits := make([]lexical.Hit, len(docs))
+		for i, d := range docs {
+			hits[i] = lexical.Hit{Doc: d, Score: 1}
+		}
+		return hits, set.Count(), nil
+	case len(r.terms) == 0:
+		return nil, 0, nil
+	}
+	q := lexical.Query{Terms: r.terms, Weights: record.Weights(r.scope), Limit: maxPool}
+	if !r.filter.plain() {
+		q.Filter = r.documents()
+	}
+	found, err := reader.Search(r.ctx, q)
+	return found.Hits, found.Matches, err
+}
+
+// pool turns hits into candidates and leaves collapsed copies out.
+type pool struct {
+	*run
+	hits       []lexical.Hit
+	next       int // hits looked at
+	candidates []*candidate
+}
+
+// first returns the candidates among the first n hits.
+func (p *pool) first(n int) ([]*candidate, error) {
+	reader := p.gen.Lexical()
+	for ; p.next < min(n, len(p.hits)); p.next++ {
+		h := p.hits[p.next]
+		row, ok := reader.Row(h.Doc)
+		if !ok {
+			continue
+		}
+		if row.Copy {
+			matches, err := p.matches()
+			if err != nil {
+				return nil, err
+			}
+			gone, err := p.origins.collapsed(h.Doc, matches)
+			if err != nil {
+				return nil, err
+			}
+			if gone {
+				continue
+			}
+		}
+		p.candidates = append(p.candidates, &candidate{doc: h.Doc, row: row, coverage: h.Coverage, score: h.Score})
+	}
+	return p.candidates, nil
+}
+
+// tail is the key of the weakest of the first n hits. A collapsed copy counts here: what lies behind it is not better.
+func (p *pool) tail(n int) key {
+	if n = min(n, len(p.hits)); n == 0 {
+		return key{}
+	}
+	h := p.hits[n-1]
+	return key{h.Coverage, h.Score}
+}

@@ -1,0 +1,104 @@
+package search
+
+import (
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/lineage"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// origins remembers where proven copies come from.
+type origins struct {
+	gen   *core.Generation
+	known map[lexical.Doc]lexical.Doc // copy -> stored origin; itself when there is none
+	buf   []byte
+	event record.Event
+}
+
+// of returns the document at the end of the resolved chain of copy claims, or doc itself when the chain is not resolved.
+func (o *origins) of(doc lexical.Doc) (lexical.Doc, error) {
+	if at, ok := o.known[doc]; ok {
+		return at, nil
+	}
+	var err error
+	if o.buf, err = o.gen.EventInto(o.buf, doc, &o.event); err != nil {
+		return doc, err
+	}
+	at := doc
+	end, err := lineage.Find(lineage.Stored{Generation: o.gen}, lineage.NodeOf(&o.event))
+	if err != nil {
+		return doc, err
+	}
+	if end.State == lineage.Resolved && end.Depth > 0 {
+		stored, found, err := o.gen.EventDoc(end.Event)
+		if err != nil {
+			return doc, err
+		}
+		if found {
+			at = stored
+		}
+	}
+	if o.known == nil {
+		o.known = map[lexical.Doc]lexical.Doc{}
+	}
+	o.known[doc] = at
+	return at, nil
+}
+
+// collapsed tells whether a copy gives way to its origin, which must be among the matches itself: otherwise the evidence would be
+// lost with the copy.
+func (o *origins) collapsed(doc lexical.Doc, matches *lexical.Set) (bool, error) {
+	at, err := o.of(doc)
+	return err == nil && at != doc && matches.Has(at), err
+}
+
+// matches returns the documents that the query and the filters select, once per search. Only copies, empty answers and unknown
+// workspaces need it.
+func (r *run) matches() (*lexical.Set, error) {
+	if r.matched != nil {
+		return r.matched, nil
+	}
+	set, err := r.matchesWithin(r.documents())
+	if err == nil {
+		r.matched = set
+	}
+	return set, err
+}
+
+// matchesWithin returns the documents of a set that the query text selects.
+func (r *run) matchesWithin(set *lexical.Set) (*lexical.Set, error) {
+	if r.fileOnly {
+		return set.Clone(), nil
+	}
+	if r.anyTerm == nil {
+		var err error
+		if r.anyTerm, err = r.textMatches(); err != nil {
+			return nil, err
+		}
+	}
+	return r.anyTerm.Clone().And(set), nil
+}
+
+func (r *run) textMatches() (*lexical.Set, error) {
+	if len(r.terms) == 0 {
+		return r.gen.Lexical().Empty(), nil
+	}
+	return r.gen.Lexical().MatchSet(r.ctx, r.terms, 1)
+}
+
+// withoutCollapsed takes out the copies whose origin is in the set too. It changes the set.
+func (r *run) withoutCollapsed(set *lexical.Set) (*lexical.Set, error) {
+	if r.copies == nil {
+		r.copies = r.gen.Lexical().Where(func(c *lexical.Columns, doc uint32) bool { return c.Copy(doc) })
+	}
+	gone := r.gen.Lexical().Empty()
+	var err error
+	r.copies.Clone().And(set).Each(func(d lexical.Doc) bool {
+		var collapsed bool
+		if collapsed, err = r.origins.collapsed(d, set); collapsed {
+			gone.Add(d)
+		}
+		return err == nil
+	})
+	return set.AndNot(gone), err
+}

@@ -1,0 +1,153 @@
+package search
+
+import (
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/internal/selection"
+	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/lineage"
+	"github.com/agenthistory/ctx/host/record"
+)
+
+// session reads a session of a candidate once.
+func (r *run) session(ordinal uint32) (*record.Session, error) {
+	if s, ok := r.sessions[ordinal]; ok {
+		return s, nil
+	}
+	s, err := r.gen.Session(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if r.sessions == nil {
+		r.sessions = map[uint32]*record.Session{}
+	}
+	r.sessions[ordinal] = s
+	return s, nil
+}
+
+// rows reads the records that are returned, and no others.
+func (r *run) rows(found []result) ([]Row, error) {
+	rows := make([]Row, len(found))
+	states := map[record.Digest]core.State{}
+	var e record.Event
+	var buf []byte
+	var text record.Projection
+	for i := range found {
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
+		}
+		s, err := r.session(found[i].row.Session)
+		if err != nil {
+			return nil, err
+		}
+		if buf, err = r.gen.EventInto(buf, found[i].doc, &e); err != nil {
+			return nil, err
+		}
+		row := &rows[i]
+		r.describe(row, &e, s)
+		row.Rank, row.Score = i+1, Decimal32(found[i].score)
+		if !r.events {
+			importance, more := row.Score, found[i].matches-1
+			row.SessionImportance, row.MoreMatches = &importance, &more
+		}
+		state, known := states[s.Source]
+		if !known {
+			if state, err = sourceState(r.gen, s.Source); err != nil {
+				return nil, err
+			}
+			states[s.Source] = state
+		}
+		row.SourceState = state.String()
+		if row.Lineage, err = lineage.Walk(lineage.Stored{Generation: r.gen}, lineage.NodeOf(&e), lineage.SearchPreview); err != nil {
+			return nil, err
+		}
+		text.Fill(&e)
+		row.Why = r.why(&text)
+		row.Snippet, row.SnippetTruncated = snippet(text.Text, r.alternatives)
+		row.Commands = r.commands(row.SessionID, row.EventID)
+		if r.req.ShortIDs {
+			row.ShortSession, row.ShortEvent = r.view.ShortSession(s.ID), r.view.ShortEvent(e.ID)
+			row.ShortCommands = r.commands(row.ShortSession, row.ShortEvent)
+		}
+	}
+	return rows, nil
+}
+
+func sourceState(gen *core.Generation, source record.Digest) (core.State, error) {
+	cert, err := gen.Certificate(source)
+	if err != nil || cert == nil {
+		return core.Present, err
+	}
+	return cert.State, nil
+}
+
+// describe fills the members that come from the record and its session alone.
+func (r *run) describe(row *Row, e *record.Event, s *record.Session) {
+	event, session := e.ID.String(), s.ID.String()
+	*row = Row{
+		ItemID: session, ResultType: "session_result", ResultScope: "session",
+		EventID: event, SessionID: session, CompatEventID: event, CompatSessionID: session,
+		EventSeq: e.Sequence, Title: title(s.Provider, e.Role, e.Type), SessionTitle: s.Meta.Title, SnippetMaxChars: snippetGraphemes,
+		Provider: s.Provider, SourceFormat: s.SourceFormat, ProviderSession: s.ProviderSessionID,
+		Relationship: s.Relationship.String(), AgentScope: e.Scope.String(), CWD: s.Meta.CWD, Visibility: "local",
+		Type: e.Type, Role: e.Role,
+		Citations: []Citation{{
+			ItemID: event, TargetType: "event", EventID: event, SessionID: session, Provider: s.Provider, Session: session, EventSeq: e.Sequence,
+		}},
+	}
+	if r.events {
+		row.ItemID, row.ResultType, row.ResultScope = event, "event", "event"
+	}
+	if s.Parent != nil {
+		row.Parent = s.Parent.String()
+	}
+	if s.Root != nil {
+		row.Root = s.Root.String()
+	}
+	if e.Copy != nil {
+		row.Copy = &Copy{Session: e.Copy.Session.String(), Event: e.Copy.Event.String(), Proof: e.Copy.Proof.String()}
+	}
+	if e.Timed {
+		row.Timestamp = selection.FormatTime(e.OccurredAt)
+	}
+}
+
+func title(provider, role, typ string) string {
+	if role == "" {
+		return provider + " " + typ
+	}
+	return provider + " " + role + " " + typ
+}
+
+// why tells where a row matched, in fixed order: text, file, metadata.
+func (r *run) why(text *record.Projection) []string {
+	why := []string{}
+	if r.hasTerm(text.Text[:text.Body]) {
+		why = append(why, "text")
+	}
+	if r.filters.File != "" {
+		why = append(why, "file")
+	}
+	if r.hasTerm(text.Text[text.Body:]) {
+		why = append(why, "metadata")
+	}
+	return why
+}
+
+// hasTerm tells whether a token of the query is in the text.
+func (r *run) hasTerm(text []byte) bool {
+	if len(r.terms) == 0 || len(text) == 0 {
+		return false
+	}
+	if r.termSet == nil {
+		r.termSet = map[string]bool{}
+		for _, t := range r.terms {
+			r.termSet[string(t)] = true
+		}
+	}
+	found := false
+	lexical.EachSpan(text, func(token []byte, _, _ int) bool {
+		found = r.termSet[string(token)]
+		return !found
+	})
+	return found
+}

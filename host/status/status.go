@@ -1,0 +1,114 @@
+// Package status observes what is stored, how current it is and what serves it. It never creates or changes a file, not even below a
+// data root that does not exist.
+//
+// Vocabulary: initialized means that a verified generation can be read; the epoch is the rule that only such a generation answers;
+// retained sources have no selected root any more, gone ones are no longer on disk; a receipt is what the last refresh left behind;
+// a finding is something that a person should act on.
+package status
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
+)
+
+// Inputs are the places that a report looks at.
+type Inputs struct {
+	DataRoot string // absolute
+	Config   config.Config
+	Store    *core.Store
+	// Daemon is what the caller observed of the background process; nil reports that none runs.
+	Daemon *Daemon
+	// LocalUsage is the state of the usage counters, observed by their owner.
+	LocalUsage LocalUsage
+	// Executable is the path of this program, "" when unknown.
+	Executable string
+}
+
+// Observe builds the report. A missing data root, a missing or damaged index and a failed refresh are reports, not errors.
+func Observe(ctx context.Context, in Inputs) (*Report, error) {
+	index, err := observeIndex(ctx, in.Store)
+	if err != nil {
+		return nil, err
+	}
+	receipt, receiptErr := refresh.LastReceipt(&in.Config)
+	usage := in.LocalUsage
+	r := &Report{
+		SchemaVersion: 3, Initialized: index.open, DataRoot: in.DataRoot, ConfigPath: in.Config.Path,
+		Indexing: &Indexing{Mode: string(in.Config.Indexing.Mode)},
+		Lexical:  index.lexical(in.Store), Refresh: observeRefresh(index, receipt, receiptErr),
+		Semantic: observeSemantic(in), Sources: index.sources, Upgrade: unmanaged(in.Executable), LocalUsage: &usage,
+		Attribution: Attribution{SchemaVersion: 3, Status: "disabled", Path: in.Store.Dir()},
+		LocalOnly:   true, ReadOnly: true,
+		invalidEnvironment: in.Config.InvalidEnvironment, unknownKeys: in.Config.UnknownKeys,
+	}
+	if receipt != nil && receipt.State == stateFailed && index.open {
+		r.Lexical.Status, r.Lexical.Reason = "stale", "core_refresh_failed"
+	}
+	r.HistoryEpoch = HistoryEpoch{
+		Name: "self_contained_core", Status: r.Lexical.Status, Reason: r.Lexical.Reason,
+		ActivationAuthority: "verified_lexical_generation", LexicalGenerationID: index.id, GenerationPath: index.path,
+	}
+	if index.open {
+		s := index.stats
+		r.IndexedItems, r.IndexedSessions, r.IndexedEvents, r.IndexedSources = &s.Events, &s.Sessions, &s.Events, &s.Sources
+	}
+	if in.Daemon != nil {
+		r.Daemon = *in.Daemon
+	} else {
+		r.Daemon = noDaemon(in, r.Refresh)
+	}
+	return r, nil
+}
+
+// Setup returns the members that setup repeats: the report without read_only, indexing, upgrade and local_usage.
+func (r *Report) Setup() Report {
+	s := *r
+	s.ReadOnly, s.Indexing, s.Upgrade, s.LocalUsage = false, nil, nil, nil
+	return s
+}
+
+// observeSemantic: no vectors are made yet, so semantic search is either off or not available.
+func observeSemantic(in Inputs) Semantic {
+	s := Semantic{Status: "disabled", Enabled: in.Config.Semantic.On, ConfigSource: string(in.Config.Semantic.Origin)}
+	if s.Enabled {
+		s.Status, s.Reason = "unavailable", "semantic_unsupported"
+	}
+	s.FlatF32 = FlatF32{Status: s.Status, Reason: s.Reason, Path: in.Store.Dir()}
+	return s
+}
+
+// unmanaged: ctx never upgrades itself.
+func unmanaged(executable string) *Upgrade {
+	return &Upgrade{Auto: "off", Install: Install{Marker: "absent", InstallPath: executable}}
+}
+
+// noDaemon describes the background process while none was observed.
+func noDaemon(in Inputs, last Refresh) Daemon {
+	dir := filepath.Join(in.DataRoot, "daemon")
+	auto := in.Config.Indexing.Mode == config.ModeAuto
+	d := Daemon{
+		Enabled: auto, Status: "disabled", ConfigReload: ConfigReload{Status: "unknown"},
+		LockPath: filepath.Join(dir, "daemon.lock"), StatusPath: filepath.Join(dir, "status.json"),
+		Supervisor: Supervisor{Status: "not_installed"},
+	}
+	if auto {
+		d.Status = "stopped"
+	}
+	d.Jobs.CoreRefresh = CoreRefreshJob{Status: last.Status, Reason: last.Reason}
+	d.Jobs.SemanticIndex = SemanticIndexJob{
+		Status: "disabled", SemanticEnabled: in.Config.Semantic.On, SemanticConfigured: in.Config.Semantic.On,
+		DaemonConfigured: auto, ConfigReloadStatus: "unknown",
+	}
+	if in.Config.Semantic.On {
+		d.Jobs.SemanticIndex.Status, d.Jobs.SemanticIndex.Reason = "unavailable", "semantic_unsupported"
+	}
+	return d
+}
+
+// code is the fault code of an error, "" for none.
+func code(err error) string { return fault.Code(err) }
