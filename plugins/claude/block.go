@@ -49,10 +49,10 @@ type block struct {
 	v    canonical.Value
 	kind blockKind
 
-	typ, id, name, text            canonical.Value
-	input, content, isError        canonical.Value
-	toolUseID, toolUseId, toolCall canonical.Value
-	protocol, server, tool         canonical.Value
+	typ, id, name, text     canonical.Value
+	input, content, isError canonical.Value
+	callIDs                 [3]canonical.Value // of the call that a result belongs to, by strength
+	protocol, server, tool  canonical.Value
 
 	// repeated holds the channels whose key stands twice; not zero withholds the structured copy.
 	repeated channel
@@ -79,7 +79,7 @@ func (b *block) read(v canonical.Value) (defect string) {
 		return "block name is no short string"
 	case !b.text.IsNull() && !b.text.IsString():
 		return "block text is no string"
-	case !fits(b.toolUseID, maxCallID) || !fits(b.toolUseId, maxCallID) || !fits(b.toolCall, maxCallID):
+	case !fits(b.callIDs[0], maxCallID) || !fits(b.callIDs[1], maxCallID) || !fits(b.callIDs[2], maxCallID):
 		return "call id is no short string"
 	}
 	return ""
@@ -94,7 +94,7 @@ func (b *block) member(key []byte, v canonical.Value) {
 		b.id = v
 		b.once(1, callIDChannel)
 	case "tool_use_id":
-		b.toolUseID = v
+		b.callIDs[0] = v
 		b.once(2, callIDChannel)
 	case "name":
 		b.name = v
@@ -110,10 +110,10 @@ func (b *block) member(key []byte, v canonical.Value) {
 	case "is_error":
 		b.isError = v
 	case "toolUseId":
-		b.toolUseId = v
+		b.callIDs[1] = v
 		b.once(6, callIDChannel)
 	case "toolCallId":
-		b.toolCall = v
+		b.callIDs[2] = v
 		b.once(7, callIDChannel)
 	case "arguments":
 		b.once(8, argumentsChannel)
@@ -151,7 +151,7 @@ func (b *block) resultCallID() []byte {
 	if b.lost(callIDChannel) {
 		return nil
 	}
-	for _, v := range [...]canonical.Value{b.toolUseID, b.toolUseId, b.toolCall} {
+	for _, v := range b.callIDs {
 		if id := v.Str(); len(id) > 0 {
 			return id
 		}

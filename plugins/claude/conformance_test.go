@@ -10,8 +10,13 @@ import (
 func TestMain(m *testing.M) { conformance.Main(m, New()) }
 
 func TestConformance(t *testing.T) {
+	sources := 10000
+	if testing.Short() {
+		sources = 500
+	}
 	conformance.Run(t, conformance.Config{
 		Command: conformance.Self(),
+		Sources: sources,
 		Fixture: conformance.Lines{
 			FormatName: formatName,
 			Role:       routeRole,

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+type bench struct {
+	settings
+	sourceBytes, sourceFiles int64
+	indexed                  string // a data root with the whole home imported
+	figures                  []figure
+}
+
+type scenario struct {
+	name string
+	run  func(*bench) error
+}
+
+// The order matters: the later ones read the data root that the first leaves behind.
+var scenarios = []scenario{
+	{"cold", (*bench).cold}, {"disk", (*bench).disk}, {"noop", (*bench).noop}, {"append", (*bench).append},
+	{"search", (*bench).search}, {"show", (*bench).show},
+}
+
+// prepare measures the histories and imports them once when no scenario does it.
+func (b *bench) prepare() error {
+	return b.sources(func(_ string, info fs.FileInfo) error {
+		b.sourceBytes += info.Size()
+		b.sourceFiles++
+		return nil
+	})
+}
+
+// sources visits the history files that ctx reads today: the transcripts of Claude Code.
+func (b *bench) sources(visit func(path string, info fs.FileInfo) error) error {
+	return filepath.WalkDir(filepath.Join(b.home, ".claude", "projects"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Ext(path) != ".jsonl" {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return visit(path, info)
+	})
+}
+
+func (b *bench) cold() error {
+	var samples []sample
+	for i := range b.runs {
+		root := filepath.Join(b.work, fmt.Sprintf("cold-%d", i))
+		s, err := b.exec(b.home, root, "import", "--all", "--format", "json")
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+		if b.indexed != "" {
+			os.RemoveAll(b.indexed)
+		}
+		b.indexed = root
+	}
+	mb := float64(b.sourceBytes) / 1e6
+	b.add("cold import", "MB/s", ">= 120", pick(samples, func(s sample) float64 { return mb / s.wall.Seconds() }))
+	b.add("cold import CPU", "ms/MB", "<= 13", pick(samples, func(s sample) float64 { return ms(s.cpu) / mb }))
+	b.add("cold import wall", "s", "", pick(samples, func(s sample) float64 { return s.wall.Seconds() }))
+	b.add("cold import host RSS", "MiB", "<= 600", pick(samples, func(s sample) float64 { return mib(s.hostRSS) }))
+	b.add("cold import plugin RSS", "MiB", "<= 200", pick(samples, func(s sample) float64 { return mib(s.pluginRSS) }))
+	return nil
+}
+
+// needIndex imports the home once for the scenarios that only read.
+func (b *bench) needIndex() error {
+	if b.indexed != "" {
+		return nil
+	}
+	b.indexed = filepath.Join(b.work, "indexed")
+	_, err := b.exec(b.home, b.indexed, "import", "--all", "--format", "json")
+	return err
+}
+
+func (b *bench) disk() error {
+	if err := b.needIndex(); err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, n := range inodes(filepath.Join(b.indexed, "core")) {
+		total += n
+	}
+	b.add("index and records on disk", "% of source", "<= 25", []float64{100 * float64(total) / float64(b.sourceBytes)})
+	return nil
+}
+
+func (b *bench) noop() error {
+	if err := b.needIndex(); err != nil {
+		return err
+	}
+	var samples []sample
+	for range b.runs {
+		s, err := b.exec(b.home, b.indexed, "import", "--all", "--format", "json")
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+	}
+	b.add(fmt.Sprintf("no-op refresh of %d files", b.sourceFiles), "ms", "<= 80", pick(samples, func(s sample) float64 { return ms(s.wall) }))
+	return nil
+}
+
+// append adds 200 events to one session of a private copy of the home: hard links, but for the file that grows.
+func (b *bench) append() error {
+	if err := b.needIndex(); err != nil {
+		return err
+	}
+	home := filepath.Join(b.work, "home")
+	grown, err := b.linkHome(home)
+	if err != nil {
+		return err
+	}
+	root := filepath.Join(b.work, "append")
+	if _, err := b.exec(home, root, "import", "--all", "--format", "json"); err != nil {
+		return err
+	}
+	var walls, written, factor []float64
+	for i := range b.runs {
+		before := inodes(root)
+		added, err := appendEvents(grown, i, 200)
+		if err != nil {
+			return err
+		}
+		s, err := b.exec(home, root, "import", "--all", "--format", "json")
+		if err != nil {
+			return err
+		}
+		fresh := int64(0)
+		for id, n := range inodes(root) {
+			if _, old := before[id]; !old {
+				fresh += n
+			}
+		}
+		walls = append(walls, ms(s.wall))
+		written = append(written, float64(fresh)/1024)
+		factor = append(factor, float64(fresh-64<<10)/float64(added))
+	}
+	b.add("append of 200 events", "ms", "<= 300", walls)
+	b.add("append, bytes in new files", "KiB", "", written)
+	b.add("append, (bytes - 64 KiB) / appended", "x", "<= 8", factor)
+	return nil
+}
+
+func (b *bench) linkHome(home string) (grown string, err error) {
+	err = b.sources(func(path string, info fs.FileInfo) error {
+		rel, err := filepath.Rel(b.home, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(home, rel)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		main := filepath.Base(filepath.Dir(filepath.Dir(target))) == "projects"
+		if grown == "" && main && info.Size() < 8<<20 {
+			grown = target
+			return copyFile(path, target)
+		}
+		if os.Link(path, target) == nil {
+			return nil
+		}
+		return copyFile(path, target)
+	})
+	if err == nil && grown == "" {
+		err = errors.New("no transcript to append to")
+	}
+	return grown, err
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
+}
+
+func appendEvents(path string, round, n int) (int64, error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	session := filepath.Base(path[:len(path)-len(".jsonl")])
+	total := int64(0)
+	for i := range n {
+		line, err := json.Marshal(map[string]any{
+			"type": "user", "uuid": fmt.Sprintf("bench-%d-%d", round, i), "sessionId": session, "cwd": "/bench",
+			"timestamp": time.Unix(1780000000+int64(i), 0).UTC().Format(time.RFC3339),
+			"message":   map[string]any{"role": "user", "content": fmt.Sprintf("benchmark line %d of round %d about a retry with a timeout", i, round)},
+		})
+		if err != nil {
+			return 0, err
+		}
+		wrote, err := f.Write(append(line, '\n'))
+		if err != nil {
+			return 0, err
+		}
+		total += int64(wrote)
+	}
+	return total, nil
+}
+
+// queries are of the kinds people type; none is taken from a history.
+var queries = [][]string{
+	{"error"}, {"permission denied"}, {"retry timeout"}, {"failing test"}, {"update the readme"}, {"the file is in"},
+	{"function returns wrong value"}, {"git rebase conflict"}, {"parse json"}, {"config"}, {"out of memory"},
+	{"how do we release"}, {"database migration"}, {"websocket reconnect"}, {"lint warning unused variable"},
+	{"--events", "panic"}, {"--provider", "claude", "cache"}, {"--content-scope", "calls", "go test"},
+	{"--content-scope", "outputs", "exit status"}, {"--since", "3650d", "deploy"}, {"--primary-only", "refactor"},
+	{"--file", "README", "install"}, {"--workspace", "src", "build"}, {"zebra quagga okapi"}, {"the to and"},
+}
+
+func (b *bench) search() error {
+	if err := b.needIndex(); err != nil {
+		return err
+	}
+	var samples []sample
+	for i := range b.queries {
+		args := append([]string{"search", "--refresh", "off", "--format", "json"}, queries[i%len(queries)]...)
+		s, err := b.exec(b.home, b.indexed, args...)
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+	}
+	walls := pick(samples, func(s sample) float64 { return ms(s.wall) })
+	b.addAt("search, fresh process, p50", "ms", "<= 30", walls, 0.50)
+	b.addAt("search, fresh process, p99", "ms", "<= 200", walls, 0.99)
+	b.addAt("search, peak private RSS", "MiB", "<= 80", pick(samples, func(s sample) float64 { return mib(s.privateRSS) }), 1)
+	return nil
+}
+
+func (b *bench) show() error {
+	if err := b.needIndex(); err != nil {
+		return err
+	}
+	found, err := b.exec(b.home, b.indexed, "search", "--refresh", "off", "--format", "json", "--events", "error")
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Results []struct {
+			Event   string `json:"ctx_event_id"`
+			Session string `json:"ctx_session_id"`
+		}
+	}
+	if err := json.Unmarshal(found.stdout, &answer); err != nil {
+		return err
+	}
+	if len(answer.Results) == 0 {
+		return errors.New("no event to show")
+	}
+	for _, kind := range [][]string{{"show", "event"}, {"locate", "event"}, {"locate", "session"}} {
+		var walls []float64
+		for i := range b.queries {
+			row := answer.Results[i%len(answer.Results)]
+			id := row.Event
+			if kind[1] == "session" {
+				id = row.Session
+			}
+			s, err := b.exec(b.home, b.indexed, kind[0], kind[1], id, "--format", "json")
+			if err != nil {
+				return err
+			}
+			walls = append(walls, ms(s.wall))
+		}
+		b.addAt(kind[0]+" "+kind[1]+", fresh process, p50", "ms", "<= 20", walls, 0.50)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Package cli is the command line of ctx.
+//
+// A command is one file: its flags, what it asks a service for, and how the answer is rendered. Commands hold no logic of their
+// own; search, history, refresh, sources and status do the work. Words used here: a *format* is text, markdown, json or jsonl;
+// json and jsonl are the *machine formats*, in which a failure is one JSON object on stderr and stdout stays empty; a *usage
+// error* is what the parser can see (exit 2), a *failure* is everything later (exit 1). stdout carries the selected result and
+// nothing else.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// Provider is a built-in provider: the same binary serves it when started as `ctx provider serve NAME`.
+type Provider struct {
+	Name  string
+	Serve func()
+}
+
+// App is one run of the program.
+type App struct {
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	LookupEnv      func(string) (string, bool)
+	// Self is the path of the running executable; the providers are started from it.
+	Self      string
+	Providers []Provider
+
+	dataRoot string
+	color    colorMode
+	quiet    bool
+	format   *string // of the running command, nil before it is known
+}
+
+// Run executes one command line (without the program name) and returns the exit code: 0 done, 1 failed, 2 not understood.
+func (a *App) Run(ctx context.Context, args []string) int {
+	out := newResultWriter(a.Stdout)
+	a.Stdout = out
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(a.Stderr)
+	err := root.ExecuteContext(ctx)
+	if flushErr := out.Flush(); err == nil {
+		err = flushErr
+	}
+	return a.exit(root, out, err)
+}
+
+func (a *App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ctx",
+		Short:         "Search and read the history of your coding agents",
+		Long:          rootLong,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) },
+	}
+	root.SetVersionTemplate("ctx {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.dataRoot, "data-root", "", "`path` of the data root (environment CTX_DATA_ROOT; default ~/.ctx)")
+	flags.Var(&a.color, "color", "color of human output: `auto`, always or never")
+	flags.BoolVar(&a.quiet, "quiet", envTrue(a.Getenv("CTX_QUIET")), "hide successful human text of setup and status")
+	flags.Lookup("quiet").DefValue = "false"
+	for _, add := range a.commands() {
+		root.AddCommand(add)
+	}
+	return root
+}
+
+const rootLong = `ctx reads the session histories of coding agents where they lie on this machine, without changing them,
+and gives exact recall: search, the transcript behind every hit, stable ids. Nothing leaves the machine.`
+
+func (a *App) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.setupCommand(), a.importCommand(), a.sourcesCommand(), a.statusCommand(), a.searchCommand(), a.showCommand(),
+		a.listCommand(), a.locateCommand(), a.doctorCommand(), a.exportCommand(), a.pluginsCommand(), a.providerCommand(),
+	}
+}
+
+// usageError is what the parser can see: it exits 2 and shows how the command is used.
+type usageError struct {
+	cmd *cobra.Command
+	err error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(cmd *cobra.Command, text string) error {
+	return &usageError{cmd: cmd, err: errors.New(text)}
+}
+
+func missingCommand(cmd *cobra.Command) error {
+	return usage(cmd, cmd.CommandPath()+" needs a command; see "+cmd.CommandPath()+" --help")
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return usage(cmd, "unknown command "+quoteWord(args[0])+" for "+cmd.CommandPath()+suggestion(cmd, args[0]))
+	}
+	return usage(cmd, "unexpected argument "+quoteWord(args[0]))
+}
+
+func suggestion(cmd *cobra.Command, word string) string {
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	near := cmd.SuggestionsFor(word)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
+		}
+		return nil
+	}
+}
+
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return usage(cmd, "a "+what+" is needed")
+		case 1:
+			return nil
+		}
+		return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
+	}
+}
+
+// exclusive fails when two of the named flags are given.
+func exclusive(cmd *cobra.Command, names ...string) error {
+	given := ""
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if given != "" {
+			return usage(cmd, "--"+given+" and --"+name+" exclude each other")
+		}
+		given = name
+	}
+	return nil
+}
+
+// group is a command that only holds others.
+func group(use, short string, inner ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) }}
+	cmd.AddCommand(inner...)
+	return cmd
+}
+
+// envTrue is the reading of CTX_QUIET: anything but empty, 0, false, no and off is true.
+func envTrue(value string) bool {
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "", "0", "false", "no", "off":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/status"
+)
+
+// diagnosis is the JSON object of doctor.
+type diagnosis struct {
+	SchemaVersion int             `json:"schema_version"`
+	OK            bool            `json:"ok"`
+	Findings      []string        `json:"findings"`
+	SourceEpoch   *status.Report  `json:"source_epoch"`
+	Daemon        status.Daemon   `json:"daemon"`
+	Upgrade       *status.Upgrade `json:"upgrade"`
+	Deep          *deepCheck      `json:"deep,omitempty"`
+}
+
+// deepCheck says what --deep has read.
+type deepCheck struct {
+	Checks   []core.VerifyCheck `json:"checks"`
+	Problems []string           `json:"problems"`
+}
+
+func (a *App) doctorCommand() *cobra.Command {
+	var format string
+	var deep bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the installation and the index",
+		Long: `Check the installation and the index. With --deep every digest, every record and every key of the active generation is
+read again, and the answer says what was checked.`,
+		Args: noArguments,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		report, err := s.observe(cmd)
+		if err != nil {
+			return err
+		}
+		d := diagnosis{SchemaVersion: 1, Findings: append([]string{}, report.Findings()...), SourceEpoch: report,
+			Daemon: report.Daemon, Upgrade: report.Upgrade}
+		if deep && report.Initialized {
+			if d.Deep, err = s.deepCheck(cmd); err != nil {
+				return err
+			}
+			d.Findings = append(d.Findings, d.Deep.Problems...)
+		}
+		d.OK = len(d.Findings) == 0
+		if format == "json" {
+			return writeDocument(a.Stdout, d)
+		}
+		return a.printDiagnosis(&d)
+	}
+	cmd.Flags().BoolVar(&deep, "deep", false, "read everything again: digests, records and keys")
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return cmd
+}
+
+// deepCheck verifies the active generation. What it finds wrong is a result, not a failure of the command.
+func (s *session) deepCheck(cmd *cobra.Command) (*deepCheck, error) {
+	report, err := s.store.Verify(cmd.Context(), true, nil)
+	if err != nil {
+		return nil, err
+	}
+	check := &deepCheck{Checks: report.Checks, Problems: []string{}}
+	for i := range report.Checks {
+		c := &report.Checks[i]
+		if c.Failed > 0 {
+			check.Problems = append(check.Problems, fmt.Sprintf("%s: %d of %d are wrong", c.Name, c.Failed, c.Checked))
+		}
+		check.Problems = append(check.Problems, c.Problems...)
+	}
+	return check, nil
+}
+
+func (a *App) printDiagnosis(d *diagnosis) error {
+	p := a.page()
+	if d.OK {
+		p.outcome(markDone, "No problem found")
+	} else {
+		p.outcome(markWarning, "%s", plural(len(d.Findings), "finding"))
+		for _, finding := range d.Findings {
+			p.diagnostic(finding, "")
+		}
+	}
+	if d.Deep != nil {
+		var fields []field
+		for _, c := range d.Deep.Checks {
+			fields = append(fields, field{c.Name, joinNonEmpty("  ", count(c.Checked), c.Detail)})
+		}
+		p.section("Checked", fields...)
+	}
+	r := d.SourceEpoch
+	p.section("Configuration", field{"Root", r.DataRoot}, field{"Config", r.ConfigPath}, field{"Index", r.Lexical.Status},
+		field{"Generation", r.Lexical.GenerationID}, field{"Program", version})
+	return p.err
+}

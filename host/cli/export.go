@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/history"
+)
+
+func (a *App) exportCommand() *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write everything that is stored as JSON lines",
+		Long: `Write everything that is stored as JSON lines: one record a session, one a full event in order of time, and one
+completion record at the end. A stream without it is incomplete. Nobody's history is locked in.`,
+		Args: noArguments,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		return a.deliver(out, func(w io.Writer) error { return history.Export(cmd.Context(), s.store, w) })
+	}
+	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
+	a.formatFlag(cmd, &format, "jsonl", "jsonl")
+	return cmd
+}

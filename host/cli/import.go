@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
+)
+
+type importFlags struct {
+	provider, path, relocate, historySource, inputFormat string
+	manifests                                            []string
+	all, resume, resetCursor, noDaemon, partial          bool
+	format, progress                                     string
+}
+
+func (a *App) importCommand() *cobra.Command {
+	f := &importFlags{}
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Bring the index up to date with the histories on disk",
+		Long: `Bring the index up to date with the histories on disk: everything that is discovered (--all, the default), one provider, or
+exactly one path. Only what is new is read. A source that fails keeps its old records and never stops the others.`,
+		Example: "  ctx import --all\n  ctx import --provider claude --path /backup/claude/projects",
+		Args:    noArguments,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runImport(cmd, f) }
+	flags := cmd.Flags()
+	flags.StringVar(&f.provider, "provider", "", "only this provider")
+	flags.StringVar(&f.path, "path", "", "exactly this `path`, once (with --provider)")
+	flags.StringVar(&f.relocate, "relocate-from", "", "the `path` that --path was imported from before")
+	flags.StringVar(&f.historySource, "history-source", "", "one source of a history plugin, `plugin/source`")
+	flags.StringArrayVar(&f.manifests, "history-source-manifest", nil, "manifest `file` of a history plugin (repeatable)")
+	flags.BoolVar(&f.resetCursor, "reset-cursor", false, "read the source from its beginning")
+	choiceFlag(cmd, &f.inputFormat, "input-format", "", "format of --path", "ctx-history-jsonl-v1", "custom-history-jsonl-v1")
+	flags.BoolVar(&f.all, "all", false, "everything that is discovered")
+	flags.BoolVar(&f.resume, "resume", false, "go on after an interrupted import; nothing is stored twice")
+	flags.BoolVar(&f.noDaemon, "no-daemon", false, "never start a background process for this")
+	flags.BoolVar(&f.partial, "partial", false, "keep what was read when some sources fail (always so)")
+	_ = flags.MarkHidden("partial")
+	choiceFlag(cmd, &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
+	a.formatFlag(cmd, &f.format, "text", "text", "json")
+	return cmd
+}
+
+// contradictions are the pairs of flags that exclude each other.
+var contradictions = [][2]string{
+	{"all", "provider"}, {"all", "path"}, {"all", "input-format"}, {"all", "history-source"}, {"all", "relocate-from"},
+	{"relocate-from", "history-source"}, {"relocate-from", "history-source-manifest"},
+	{"history-source", "provider"}, {"history-source", "path"}, {"history-source", "input-format"},
+	{"history-source-manifest", "provider"}, {"history-source-manifest", "path"}, {"history-source-manifest", "input-format"},
+	{"input-format", "provider"},
+}
+
+func (f *importFlags) check(cmd *cobra.Command) error {
+	for _, pair := range contradictions {
+		if err := exclusive(cmd, pair[0], pair[1]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.path != "" && f.provider == "" && f.inputFormat == "":
+		return usage(cmd, "--path needs --provider")
+	case f.relocate != "" && f.path == "":
+		return usage(cmd, "--relocate-from needs --path")
+	case f.inputFormat != "" && f.path == "":
+		return usage(cmd, "--input-format needs --path")
+	}
+	return nil
+}
+
+// unserved names what the installed providers cannot read.
+func (f *importFlags) unserved() error {
+	if f.historySource != "" || len(f.manifests) > 0 || f.inputFormat != "" {
+		return fault.New("not_supported", "no installed provider reads custom history sources").WithHint("ctx sources --all")
+	}
+	return nil
+}
+
+func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	if err := f.unserved(); err != nil {
+		return err
+	}
+	sink, end := a.progressSink(f.progress, f.format)
+	report, err := s.refresh(cmd.Context(), refresh.Request{
+		All: f.all || f.provider == "" && f.path == "", Provider: f.provider, Path: f.path, Resume: f.resume,
+		Trigger: "import", Progress: sink,
+	})
+	end()
+	if err != nil {
+		return err
+	}
+	if err := a.printReport(report, f.format); err != nil {
+		return err
+	}
+	return a.importOutcome(report, f.format)
+}
+
+func (a *App) printReport(report *refresh.Report, format string) error {
+	if format == "json" {
+		return writeDocument(a.Stdout, report)
+	}
+	p := a.page()
+	t := &report.Totals
+	mark, text := importHeadline(report)
+	p.outcome(mark, "%s", text)
+	p.section("Imported",
+		field{"Sources", count(t.ImportedSources)}, field{"Sessions", count(t.ImportedSessions)},
+		field{"Events", count(t.ImportedEvents)}, field{"Edges", count(t.ImportedEdges)},
+		field{"Failed sources", positive(&t.FailedSources)}, field{"Skipped records", count(t.RejectedRecords)})
+	p.section("Current index",
+		field{"Sources", optional(t.Current.Sources)}, field{"Events", optional(t.Current.IndexedDocuments)},
+		field{"Gone", positive(&t.GoneSources)})
+	printFailures(p, report.Failures())
+	return p.err
+}
+
+func importHeadline(report *refresh.Report) (mark, string) {
+	switch {
+	case report.Outcome == refresh.Failure:
+		return markFailed, "Nothing could be imported"
+	case report.Totals.FailedSources > 0:
+		return markWarning, "Imported, but some sources failed"
+	case report.Totals.Change == refresh.NoOp:
+		return markDone, "Nothing new"
+	case report.Totals.RejectedRecords > 0:
+		return markDone, "Imported; some damaged records were skipped"
+	}
+	return markDone, "Imported"
+}
+
+const failuresShown = 3
+
+func printFailures(p *page, failures []*refresh.FailureRow) {
+	if len(failures) == 0 {
+		return
+	}
+	var fields []field
+	for i, row := range failures {
+		if i == failuresShown {
+			fields = append(fields, field{"Additional", count(len(failures) - failuresShown)})
+			break
+		}
+		fields = append(fields, field{row.Provider, fmt.Sprintf("%s: %s", oneLine(row.Selector), oneLine(row.Detail))})
+	}
+	p.section("Source failures", fields...)
+	p.next("ctx sources")
+}
+
+// importOutcome turns an import in which everything failed into exit 1; the first failure is told on stderr.
+func (a *App) importOutcome(report *refresh.Report, format string) error {
+	if report.Outcome != refresh.Failure {
+		return nil
+	}
+	if format == "json" {
+		fmt.Fprintf(a.Stderr, "%s\n", report.FirstFailure())
+	}
+	return reported{exitFailed}
+}

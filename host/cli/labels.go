@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/agenthistory/ctx/host/lineage"
+)
+
+// titleGraphemes is the most of a title that text output shows.
+const titleGraphemes = 80
+
+// goneMark is how text output marks records whose source was deleted.
+const goneMark = "source no longer on disk"
+
+func sessionLabel(id, title, state string) string {
+	label := joinNonEmpty(" · ", id, clipGraphemes(oneLine(title), titleGraphemes))
+	if state == "gone" {
+		label += " (" + goneMark + ")"
+	}
+	return label
+}
+
+// clipGraphemes cuts after n grapheme clusters and says so with an ellipsis.
+func clipGraphemes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	g := uniseg.NewGraphemes(text)
+	for seen := 0; g.Next(); seen++ {
+		if seen == n {
+			from, _ := g.Positions()
+			return strings.TrimRight(text[:from], " ") + "…"
+		}
+	}
+	return text
+}
+
+func joinNonEmpty(separator string, parts ...string) string {
+	kept := parts[:0:0]
+	for _, part := range parts {
+		if part != "" {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, separator)
+}
+
+// lineageText says in one line how an event and its copies hang together; "" when there is nothing to say.
+func lineageText(report *lineage.Report) string {
+	if report == nil || report.SelectedDepth == 0 && report.ObservedCount == 0 {
+		return ""
+	}
+	var parts []string
+	if report.SelectedDepth > 0 {
+		parts = append(parts, fmt.Sprintf("a copy, %s, %s", plural(report.SelectedDepth, "step")+" from its origin", report.Resolution.State))
+	}
+	if report.ObservedCount > 0 {
+		parts = append(parts, "copies of it stored: "+count(report.ObservedCount))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"path/filepath"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/search"
+)
+
+// session is what a command works with: the data root, its settings, and the store below it. Opening one touches nothing.
+type session struct {
+	app      *App
+	dataRoot string
+	env      config.Environment
+	config   *config.Config
+	store    *core.Store
+}
+
+// open resolves the data root and reads its settings. A malformed config file is a failure of every command that needs settings.
+func (a *App) open() (*session, error) {
+	s, err := a.place()
+	if err != nil {
+		return nil, err
+	}
+	s.config, err = config.Load(s.dataRoot, s.env)
+	return s, err
+}
+
+// place is open without the settings, for commands that answer even when the config file is malformed.
+func (a *App) place() (*session, error) {
+	env := config.System()
+	root, err := config.DataRoot(a.dataRoot, env)
+	if err != nil {
+		return nil, err
+	}
+	return &session{app: a, dataRoot: root, env: env, store: core.Open(filepath.Join(root, "core"), core.Options{})}, nil
+}
+
+func (s *session) lookupEnv(name string) (string, bool) { return s.app.LookupEnv(name) }
+
+func (s *session) search() *search.Service {
+	service := &search.Service{Store: s.store, Provider: s.provider, SemanticEnabled: s.config.Semantic.On}
+	if !s.defaultRoot() {
+		service.DataRoot = s.dataRoot
+	}
+	return service
+}
+
+// defaultRoot tells whether commands work without naming the data root.
+func (s *session) defaultRoot() bool {
+	root, err := config.DataRoot("", s.env)
+	return err == nil && root == s.dataRoot
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/agenthistory/ctx/host/fault"
+)
+
+// resultWriter buffers stdout and remembers the first write error, so that a broken pipe is met once and told once.
+type resultWriter struct {
+	buf  *bufio.Writer
+	file io.Writer // what the bytes go to, to ask whether it is a terminal
+	err  error
+}
+
+func newResultWriter(w io.Writer) *resultWriter {
+	return &resultWriter{buf: bufio.NewWriterSize(w, 64<<10)}
+}
+
+func (r *resultWriter) Write(p []byte) (int, error) {
+	n, err := r.buf.Write(p)
+	return n, r.keep(err)
+}
+
+// Flush hands everything to the operating system.
+func (r *resultWriter) Flush() error { return r.keep(r.buf.Flush()) }
+
+func (r *resultWriter) keep(err error) error {
+	if err != nil && r.err == nil {
+		r.err = &outputError{err}
+	}
+	return r.err
+}
+
+// outputError is a failed write to stdout.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "the output could not be written" }
+func (e *outputError) Unwrap() error { return e.err }
+
+// brokenPipe tells that the reader of stdout went away.
+func brokenPipe(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed)
+}
+
+// writeDocument writes one JSON document, indented by two spaces and ended by a newline.
+func writeDocument(w io.Writer, value any) error {
+	compact, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	return writeIndented(w, compact)
+}
+
+// writeIndented is writeDocument for JSON that is already encoded; values keep their exact spelling.
+func writeIndented(w io.Writer, compact []byte) error {
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, compact, "", "  "); err != nil {
+		return fault.Wrap(err, fault.Internal, "the answer could not be written as JSON")
+	}
+	pretty.WriteByte('\n')
+	_, err := w.Write(pretty.Bytes())
+	return err
+}
+
+// writeLine writes one compact JSON value and a newline.
+func writeLine(w io.Writer, value any) error {
+	compact, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(compact, '\n'))
+	return err
+}
+
+// marshal is JSON without HTML escaping.
+func marshal(value any) ([]byte, error) {
+	if raw, ok := value.(json.RawMessage); ok {
+		return raw, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "the answer could not be written as JSON")
+	}
+	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agenthistory/ctx/host/refresh"
+)
+
+// progressSink returns what shows the progress of a refresh on stderr, and a function that ends the display; nil when nobody
+// wants to see it. auto is a bar on a terminal and silence elsewhere and beside JSON.
+func (a *App) progressSink(mode, format string) (sink func(refresh.Progress), end func()) {
+	style := a.stderrStyle()
+	switch {
+	case mode == "json":
+		return func(p refresh.Progress) { _ = writeLine(a.Stderr, p) }, func() {}
+	case mode == "plain":
+		lines := &progressLines{w: a.Stderr}
+		return lines.show, func() {}
+	case mode == "auto" && style.terminal && format != "json" && !a.quiet:
+		bar := &progressBar{w: a.Stderr, style: style}
+		return bar.show, bar.end
+	}
+	return nil, func() {}
+}
+
+// progressLines writes a line when the stage changes and every two seconds between.
+type progressLines struct {
+	w     io.Writer
+	stage string
+	next  time.Duration
+}
+
+func (l *progressLines) show(p refresh.Progress) {
+	elapsed := time.Duration(p.ElapsedMillis) * time.Millisecond
+	if p.Stage == l.stage && elapsed < l.next && !p.Done {
+		return
+	}
+	l.stage, l.next = p.Stage, elapsed+2*time.Second
+	fmt.Fprintf(l.w, "%s: %s\n", stageName(p.Stage), strings.Join(progressParts(p), ", "))
+}
+
+func progressParts(p refresh.Progress) []string {
+	parts := []string{fmt.Sprintf("%d %%", int(p.Percent))}
+	if p.TotalBytes > 0 {
+		parts = append(parts, size(p.CompletedBytes)+" of "+size(p.TotalBytes))
+	}
+	if p.TotalSources > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s sources", count(p.CompletedSource), count(p.TotalSources)))
+	}
+	if rate := rateOf(p); rate != "" {
+		parts = append(parts, rate)
+	}
+	if p.RemainingMillis != nil && !p.Done {
+		parts = append(parts, "about "+took(time.Duration(*p.RemainingMillis)*time.Millisecond)+" left")
+	}
+	return parts
+}
+
+func rateOf(p refresh.Progress) string {
+	if p.CompletedBytes == 0 || p.ElapsedMillis < 200 {
+		return ""
+	}
+	return size(p.CompletedBytes*1000/p.ElapsedMillis) + "/s"
+}
+
+func stageName(stage string) string {
+	if stage == "" {
+		return "Working"
+	}
+	words := strings.ReplaceAll(stage, "_", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// progressBar redraws one line: bar, share, rate, time left, the source that is read now.
+type progressBar struct {
+	w     io.Writer
+	style style
+	drawn bool
+}
+
+const barCells = 24
+
+func (b *progressBar) show(p refresh.Progress) {
+	line := b.cells(p.Percent) + " " + strings.Join(progressParts(p), "  ")
+	if p.Stage != refresh.StageReading && !p.Done {
+		line += "  " + strings.ToLower(stageName(p.Stage))
+	} else if p.CurrentSource != nil {
+		line += "  " + oneLine(*p.CurrentSource)
+	}
+	fmt.Fprintf(b.w, "\r\x1b[K%s", clipColumns(line, b.style.width-1))
+	b.drawn = true
+}
+
+func (b *progressBar) cells(percent float64) string {
+	full := min(barCells, max(0, int(percent/100*barCells+0.5)))
+	done, open := "#", "."
+	if b.style.unicode {
+		done, open = "█", "░"
+	}
+	return b.style.paint("32", strings.Repeat(done, full)) + b.style.dim(strings.Repeat(open, barCells-full))
+}
+
+// end takes the bar away: the result follows on stdout.
+func (b *progressBar) end() {
+	if b.drawn {
+		fmt.Fprint(b.w, "\r\x1b[K")
+		b.drawn = false
+	}
+}
+
+// clipColumns cuts a line to a number of characters; escape sequences count as none.
+func clipColumns(line string, columns int) string {
+	if columns <= 0 || utf8.RuneCountInString(line) <= columns {
+		return line
+	}
+	var b strings.Builder
+	shown, escape := 0, false
+	for _, r := range line {
+		switch {
+		case r == 0x1b:
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			if shown++; shown > columns {
+				return b.String() + "\x1b[0m"
+			}
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

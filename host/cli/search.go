@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
+	"github.com/agenthistory/ctx/host/search"
+)
+
+type searchFlags struct {
+	req                    search.Request
+	backend                string
+	weight                 float64
+	format, refresh        string
+	verbose, includeCaller bool
+}
+
+func (a *App) searchCommand() *cobra.Command {
+	f := &searchFlags{}
+	cmd := &cobra.Command{
+		Use:   "search [QUERY]",
+		Short: "Search the indexed history",
+		Long: `Search the indexed history: every word of the query counts, events that match more different words come first.
+Results of tools are searched like any other text. A query, a --term or --file is needed.`,
+		Example: "  ctx search \"retry timeout\"\n  ctx search --file pay/client.go\n  ctx search panic --content-scope outputs --since 14d",
+		Args:    atMostOne("query"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runSearch(cmd, f, args) }
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.req.Terms, "term", nil, "OR alternative (repeatable, at most 32)")
+	boundedFlag(cmd, &f.req.Limit, "limit", search.DefaultLimit, 1, search.MaxLimit, "most results")
+	flags.StringVar(&f.req.Provider, "provider", "", "only this provider")
+	flags.StringVar(&f.req.HistorySource, "history-source", "", "only this custom source, `key/id`")
+	flags.StringVar(&f.req.ProviderKey, "provider-key", "", "only this custom provider key")
+	flags.StringVar(&f.req.SourceID, "source-id", "", "only this custom source id")
+	flags.StringVar(&f.req.SourceFormat, "source-format", "", "only this source format")
+	flags.StringVar(&f.req.Workspace, "workspace", "", "only sessions in directories that contain this text")
+	flags.StringVar(&f.req.Since, "since", "", "only events since an RFC 3339 time or `<n>d` days back")
+	flags.StringVar(&f.req.File, "file", "", "only events about files whose path contains this text")
+	flags.StringArrayVar(&f.req.SourceRoots, "source-root", nil, "only this named root (repeatable)")
+	flags.StringArrayVar(&f.req.SourceGroups, "source-group", nil, "only this group of named roots (repeatable)")
+	flags.BoolVar(&f.req.PrimaryOnly, "primary-only", false, "leave the work of subagents out")
+	choiceFlag(cmd, &f.req.ContentScope, "content-scope", "all", "part of the history to search", "all", "transcript", "calls", "outputs")
+	choiceFlag(cmd, &f.req.EventType, "event-type", "", "only events of this type", search.EventTypes...)
+	flags.StringVar(&f.req.Session, "session", "", "only this session (`id` or prefix); shows events")
+	flags.StringArrayVar(&f.req.Exclude, "exclude-session", nil, "leave this session out (repeatable)")
+	flags.BoolVar(&f.req.Events, "events", false, "one row an event instead of one a session")
+	choiceFlag(cmd, &f.backend, "backend", "", "retrieval", "hybrid", "semantic", "lexical")
+	f.weight = search.DefaultWeight
+	flags.Var(fraction{&f.weight}, "semantic-weight", "weight of the semantic part, 0.0 to 1.0")
+	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date first", "background", "off", "wait")
+	flags.BoolVar(&f.includeCaller, "include-current-session", false, "do not leave out the session that runs this command")
+	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
+	a.formatFlag(cmd, &f.format, "text", "text", "json")
+	return cmd
+}
+
+func (a *App) runSearch(cmd *cobra.Command, f *searchFlags, args []string) error {
+	for _, pair := range [][]string{{"content-scope", "event-type"}, {"session", "exclude-session"}} {
+		if err := exclusive(cmd, pair...); err != nil {
+			return err
+		}
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	req := f.request(cmd, s, args)
+	service := s.search()
+	if err := service.Check(req); err != nil {
+		return err
+	}
+	if req.Freshness, err = a.refreshFirst(cmd, s, f.refresh); err != nil {
+		return err
+	}
+	answer, err := service.Search(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	if f.format == "json" {
+		return writeDocument(a.Stdout, answer)
+	}
+	return a.printAnswer(answer, f.verbose)
+}
+
+func (f *searchFlags) request(cmd *cobra.Command, s *session, args []string) search.Request {
+	req := f.req
+	if len(args) == 1 {
+		req.Query = args[0]
+	}
+	if !cmd.Flags().Changed("content-scope") && req.EventType != "" {
+		req.ContentScope = ""
+	}
+	req.Backend = search.Backend(f.backend)
+	if cmd.Flags().Changed("semantic-weight") {
+		req.Weight = &f.weight
+	}
+	req.IncludeCurrent = f.includeCaller
+	req.Environment = s.lookupEnv
+	req.ShortIDs = f.format == "text"
+	return req
+}
+
+// refreshFirst does what --refresh asks for. wait publishes what is new before the search and fails instead of falling back;
+// background wakes the background process, of which there is none yet, so the existing generation answers and says so.
+func (a *App) refreshFirst(cmd *cobra.Command, s *session, mode string) (search.Freshness, error) {
+	freshness := search.Freshness{Mode: mode, Status: "existing_generation"}
+	switch mode {
+	case "background":
+		if s.config.Indexing.Mode == "auto" {
+			freshness.Status = "daemon_unavailable"
+		}
+	case "wait":
+		report, err := s.refresh(cmd.Context(), refresh.Request{All: true, Trigger: "search"})
+		if err != nil {
+			return freshness, err
+		}
+		if report.Outcome == refresh.Failure {
+			return freshness, fault.New("source_refresh_failed", "the refresh failed: %s", report.FirstFailure()).WithHint("ctx sources")
+		}
+		freshness.Status = "completed"
+	}
+	return freshness, nil
+}
+
+func (a *App) printAnswer(answer *search.Answer, verbose bool) error {
+	p := a.page()
+	if len(answer.Results) == 0 {
+		printNoHits(p, answer)
+	} else {
+		unit, order := "result", "best first"
+		if answer.Query == "" {
+			order = "newest first"
+		}
+		scope := "primary and subagent sessions"
+		if answer.Filters.PrimaryOnly {
+			scope = "primary sessions only"
+		}
+		p.outcome(markDone, "%s, %s, %s", plural(len(answer.Results), unit), order, scope)
+		for i := range answer.Results {
+			printHit(p, &answer.Results[i], verbose)
+		}
+	}
+	printAnswerNotes(a, p, answer)
+	return p.err
+}
+
+func printHit(p *page, row *search.Row, verbose bool) {
+	p.gap()
+	first, rest := snippetLines(row)
+	p.printf("%d. %s\n", row.Rank, p.style.bold(p.style.safe(first)))
+	if rest != "" {
+		p.body(3, rest)
+	}
+	fields := []field{
+		{"Session", sessionLabel(row.ShortSession, row.SessionTitle, row.SourceState)},
+		{"Agent", agentLabel(row)},
+		{"Event", joinNonEmpty(" · ", row.ShortEvent, row.Timestamp)},
+	}
+	if row.MoreMatches != nil && *row.MoreMatches > 0 {
+		fields = append(fields, field{"More", plural(*row.MoreMatches, "more hit") + " in this session"})
+	}
+	if row.Relationship != "" && row.Relationship != "root" {
+		fields = append(fields, field{"Lineage", row.Relationship})
+	}
+	if row.Copy != nil {
+		fields = append(fields, field{"Copied", "from " + row.Copy.Session + " (" + row.Copy.Proof + ")"})
+	}
+	if verbose {
+		fields = append(fields, verboseFields(row)...)
+	}
+	if len(row.ShortCommands) > 0 {
+		fields = append(fields, field{"Inspect", row.ShortCommands[0]})
+		if verbose && len(row.ShortCommands) > 1 {
+			fields = append(fields, field{"Next", strings.Join(row.ShortCommands[1:], "; ")})
+		}
+	}
+	p.fields(3, 8, fields)
+}
+
+func verboseFields(row *search.Row) []field {
+	return []field{
+		{"Type", joinNonEmpty(" ", row.Role, row.Type)},
+		{"Event id", row.EventID},
+		{"Ctx session", row.SessionID},
+		{"Provider session", row.ProviderSession},
+		{"Source", row.SourceFormat},
+		{"Sequence", fmt.Sprint(row.EventSeq)},
+		{"Parent", row.Parent},
+		{"Root", row.Root},
+		{"Matched", strings.Join(row.Why, ", ")},
+		{"Rank", fmt.Sprint(row.Rank)},
+		{"Score", fmt.Sprintf("%.4g", float32(row.Score))},
+	}
+}
+
+// snippetLines splits the snippet into the headline of a hit and what follows it.
+func snippetLines(row *search.Row) (first, rest string) {
+	text := strings.TrimSpace(row.Snippet)
+	if text == "" {
+		return row.Title, ""
+	}
+	first, rest, _ = strings.Cut(text, "\n")
+	return strings.TrimSpace(first), strings.TrimRight(rest, "\n ")
+}
+
+func agentLabel(row *search.Row) string {
+	label := row.Provider
+	if row.AgentScope == "subagent" {
+		label += " subagent"
+	}
+	return label
+}
+
+func printNoHits(p *page, answer *search.Answer) {
+	what := "the filters"
+	if answer.Query != "" {
+		what = quoteWord(answer.Query)
+	}
+	p.outcome(markWarning, "Nothing found for %s", p.style.safe(what))
+	c := &answer.Coverage
+	line := fmt.Sprintf("Searched %s, %s, %s", plural(c.Sources, "source"), plural(c.Sessions, "session"), plural(c.Events, "event"))
+	for _, part := range []struct {
+		n    *int
+		what string
+	}{{c.SourcesStale, "stale"}, {c.SourcesFailed, "failed"}, {&c.SourcesUnselected, "left out by filters"}} {
+		if part.n != nil && *part.n > 0 {
+			line += fmt.Sprintf("; %s %s", count(*part.n), part.what)
+		}
+	}
+	if c.Relaxations != nil {
+		for _, r := range *c.Relaxations {
+			line += fmt.Sprintf("; without %s: %s", flagOfFilter(r.Drop), plural(r.WouldMatch, "event"))
+		}
+	}
+	p.printf("%s\n", line)
+	p.next("fewer or other words, or leave a filter out", "ctx status")
+}
+
+// flagOfFilter names the flag behind a filter of the coverage report.
+func flagOfFilter(name string) string {
+	switch name {
+	case "source_selection":
+		return "--source-root and --source-group"
+	case "current_session":
+		return "leaving out the current session (--include-current-session)"
+	}
+	return "--" + strings.ReplaceAll(name, "_", "-")
+}
+
+func printAnswerNotes(a *App, p *page, answer *search.Answer) {
+	if n := answer.Coverage.UnknownWorkspace; n != nil && *n > 0 {
+		p.gap()
+		p.printf("%s left out because their directory is unknown\n", plural(*n, "matching session"))
+	}
+	if answer.Truncation.CandidatePoolTruncated {
+		p.gap()
+		p.diagnostic("Very many events match: only the best "+count(answer.Truncation.CandidatePool)+" were looked at", "add a word or a filter")
+	}
+	if code := answer.Retrieval.FallbackCode; code != "" {
+		fmt.Fprintf(a.Stderr, "%s semantic search is not available (%s); these are lexical results\n", a.stderrStyle().mark(markWarning), code)
+	}
+	if answer.Window.MoreAvailable {
+		p.gap()
+		p.printf("More results exist; raise --limit or add a word\n")
+	}
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/history"
+)
+
+func (a *App) showCommand() *cobra.Command {
+	return group("show", "Read a stored session or event", a.showSessionCommand(), a.showEventCommand())
+}
+
+// sessionFlags select one session: by ctx id or by the provider's id.
+type sessionFlags struct{ provider, providerSession string }
+
+func (s *sessionFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.provider, "provider", "", "provider of --provider-session")
+	cmd.Flags().StringVar(&s.providerSession, "provider-session", "", "the provider's own session `id` instead of ID")
+}
+
+func (s *sessionFlags) selector(cmd *cobra.Command, app *session, args []string) (history.SessionSelector, error) {
+	selector := history.SessionSelector{ProviderSession: s.providerSession}
+	if len(args) == 1 {
+		selector.ID = args[0]
+	}
+	if selector.ID == "" && s.providerSession == "" {
+		return selector, usage(cmd, "a session id or --provider-session is needed")
+	}
+	if s.provider != "" {
+		id, err := app.provider(s.provider)
+		if err != nil {
+			return selector, err
+		}
+		selector.Provider = id
+	}
+	return selector, nil
+}
+
+func (a *App) showSessionCommand() *cobra.Command {
+	var selected sessionFlags
+	var mode, format, out string
+	var most int
+	cmd := &cobra.Command{
+		Use:   "session [ID]",
+		Short: "Show the transcript of a session",
+		Long: `Show the transcript of a session from the index, never from the provider's files.
+Mode lite shows what was asked and the last answer to it, full every message, log every event with all tool calls and outputs.`,
+		Args: atMostOne("session id"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		selector, err := selected.selector(cmd, s, args)
+		if err != nil {
+			return err
+		}
+		view, err := history.Open(cmd.Context(), s.store)
+		if err != nil {
+			return err
+		}
+		defer view.Close()
+		found, err := view.FindSession(cmd.Context(), selector)
+		if err != nil {
+			return err
+		}
+		transcript := view.Transcript(cmd.Context(), found, history.Mode(mode), most)
+		t := &transcriptText{app: a, view: view, session: found, mode: mode, max: most}
+		return a.deliver(out, func(w io.Writer) error { return writeTranscript(w, transcript, t, format, out != "") })
+	}
+	selected.add(cmd)
+	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
+	cmd.Flags().Var(bounded{&most, 1, 1<<31 - 1}, "max-events", "stop after `n` events")
+	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
+	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
+	return cmd
+}
+
+func writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, format string, toFile bool) error {
+	switch {
+	case format == "json":
+		return transcript.WriteJSON(w)
+	case format == "jsonl":
+		return transcript.WriteJSONL(w)
+	case format == "markdown":
+		return t.markdown(w, transcript)
+	case toFile:
+		return t.plain(w, transcript)
+	}
+	return t.terminal(w, transcript)
+}
+
+func (a *App) showEventCommand() *cobra.Command {
+	var before, after, window int
+	var format string
+	cmd := &cobra.Command{
+		Use:   "event ID",
+		Short: "Show one event, with its neighbours if wanted",
+		Args:  exactlyOne("event id"),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		view, err := history.Open(cmd.Context(), s.store)
+		if err != nil {
+			return err
+		}
+		defer view.Close()
+		if cmd.Flags().Changed("window") {
+			before, after = window, window
+		}
+		found, err := view.Window(cmd.Context(), args[0], before, after)
+		if err != nil {
+			return err
+		}
+		return a.printWindow(view, found, format)
+	}
+	boundedFlag(cmd, &before, "before", 0, 0, 50, "events before it")
+	boundedFlag(cmd, &after, "after", 0, 0, 50, "events after it")
+	boundedFlag(cmd, &window, "window", 0, 0, 50, "events on both sides, in place of --before and --after")
+	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
+	return cmd
+}
+
+func (a *App) printWindow(view *history.View, found *history.Window, format string) error {
+	switch format {
+	case "json":
+		compact, err := found.AppendJSON(nil)
+		if err != nil {
+			return err
+		}
+		return writeIndented(a.Stdout, compact)
+	case "jsonl":
+		lines, err := found.AppendJSONL(nil)
+		if err != nil {
+			return err
+		}
+		_, err = a.Stdout.Write(lines)
+		return err
+	case "markdown":
+		return windowMarkdown(a.Stdout, found)
+	}
+	return a.windowText(view, found)
+}
+
+func (a *App) windowText(view *history.View, found *history.Window) error {
+	p := a.page()
+	selected := found.Selected
+	p.section("Event",
+		field{"Event", view.ShortEvent(selected.Event.ID)},
+		field{"Session", sessionLabel(view.ShortSession(selected.Session.ID), selected.Session.Meta.Title, selected.Session.SourceState)},
+		field{"Provider", selected.Session.Provider},
+		field{"Events", strconv.Itoa(len(found.Events))},
+	)
+	if text := lineageText(found.Lineage); text != "" {
+		p.section("Copied lineage", field{"Copies", text})
+	}
+	for i, shown := range found.Events {
+		printEvent(p, view, shown, i+1)
+	}
+	return p.err
+}
+
+func windowMarkdown(w io.Writer, found *history.Window) error {
+	if _, err := fmt.Fprintf(w, "# Event %s\n\n", found.Selected.Event.ID); err != nil {
+		return err
+	}
+	if found.Selected.Session.SourceState == "gone" {
+		if _, err := fmt.Fprintf(w, "> %s\n\n", goneMark); err != nil {
+			return err
+		}
+	}
+	for _, shown := range found.Events {
+		if err := eventMarkdown(w, shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}

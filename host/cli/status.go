@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/status"
+)
+
+func (a *App) statusCommand() *cobra.Command {
+	var format, control string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Tell what is indexed and how current it is",
+		Long:  "Tell what is indexed and how current it is. Nothing is created, imported or refreshed.",
+		Args:  noArguments,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if control != "" {
+			return a.usageControl(control, format)
+		}
+		s, err := a.place()
+		if err != nil {
+			return err
+		}
+		if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
+			return a.statusWithoutConfig(err, format)
+		}
+		report, err := s.observe(cmd)
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			return writeDocument(a.Stdout, report)
+		}
+		if a.quiet {
+			return nil
+		}
+		return a.printStatus(report)
+	}
+	choiceFlag(cmd, &control, "usage", "", "control local usage counting", "enable", "disable", "reset")
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return cmd
+}
+
+func (s *session) observe(cmd *cobra.Command) (*status.Report, error) {
+	self, _ := os.Executable()
+	return status.Observe(cmd.Context(), status.Inputs{
+		DataRoot: s.dataRoot, Config: *s.config, Store: s.store, LocalUsage: s.localUsage(), Executable: self,
+	})
+}
+
+// localUsage is the compact state of usage counting: switched off, or nothing counted yet.
+func (s *session) localUsage() status.LocalUsage {
+	usage := status.LocalUsage{SchemaVersion: 3, State: "disabled", DefinitionVersion: 2, RetentionDays: 400}
+	if s.config.LocalUsage.On {
+		usage.Enabled, usage.State = true, "empty"
+	}
+	return usage
+}
+
+// statusWithoutConfig is the reduced object for a config file that cannot be used. It never shows the file.
+func (a *App) statusWithoutConfig(err error, format string) error {
+	if format != "json" {
+		return err
+	}
+	object := map[string]any{
+		"schema_version": 1,
+		"local_usage": map[string]any{
+			"schema_version": 3, "enabled": false, "state": "error", "definition_version": 2, "retention_days": 400,
+			"error": map[string]any{"code": "local_usage_config_unavailable", "message": "the configuration cannot be used"},
+		},
+		"local_only": true, "read_only": true,
+	}
+	if err := writeLine(a.Stderr, object); err != nil {
+		return err
+	}
+	return reported{exitFailed}
+}
+
+func (a *App) printStatus(r *status.Report) error {
+	p := a.page()
+	findings := r.Findings()
+	switch {
+	case !r.Initialized:
+		p.outcome(markWarning, "Nothing is indexed yet")
+	case len(findings) > 0:
+		p.outcome(markWarning, "Needs attention")
+	default:
+		p.outcome(markDone, "Ready")
+	}
+	for _, finding := range findings {
+		p.diagnostic(finding, "")
+	}
+	p.section("History",
+		field{"Search", joinNonEmpty(", ", r.Lexical.Status, r.Lexical.Reason)},
+		field{"Sources", sourcesLine(r)},
+		field{"Sessions", optional(r.IndexedSessions)},
+		field{"Events", optional(r.IndexedEvents)},
+		field{"Skipped records", positive(r.Refresh.RejectedRecordTotal)},
+		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
+	)
+	p.section("Services",
+		field{"Indexing mode", r.Indexing.Mode},
+		field{"Daemon", r.Daemon.Status},
+		field{"Semantic", r.Semantic.Status},
+		field{"Local usage", r.LocalUsage.State},
+		field{"Attribution", r.Attribution.Status},
+	)
+	if !r.Initialized {
+		p.section("Data", field{"Root", r.DataRoot}, field{"Config", r.ConfigPath})
+		p.next("ctx setup")
+	} else if len(findings) > 0 {
+		p.next("ctx doctor")
+	}
+	return p.err
+}
+
+func sourcesLine(r *status.Report) string {
+	if r.IndexedSources == nil {
+		return ""
+	}
+	line := count(*r.IndexedSources)
+	if r.Sources.Retained > 0 {
+		line += ", " + count(r.Sources.Retained) + " retained"
+	}
+	if r.Sources.Gone > 0 {
+		line += ", " + count(r.Sources.Gone) + " gone from disk"
+	}
+	return line
+}
+
+func optional(n *uint64) string {
+	if n == nil {
+		return ""
+	}
+	return count(*n)
+}
+
+func positive(n *uint64) string {
+	if n == nil || *n == 0 {
+		return ""
+	}
+	return count(*n)
+}
