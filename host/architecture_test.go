@@ -15,6 +15,7 @@ const module = "github.com/agenthistory/ctx/"
 // know each other, except where siblings lists the pair.
 var layer = map[string]int{
 	"host/fault":      0,
+	"host/durable":    0,
 	"host/logfile":    1,
 	"host/record":     1,
 	"host/config":     1,

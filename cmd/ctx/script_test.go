@@ -61,14 +61,22 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// appendFile: append FILE FROM adds the bytes of FROM to FILE.
+// appendFile: append FILE FROM adds the bytes of FROM to FILE; with -n without the last newline.
 func appendFile(ts *testscript.TestScript, _ bool, args []string) {
+	torn := len(args) == 3 && args[0] == "-n"
+	if torn {
+		args = args[1:]
+	}
 	if len(args) != 2 {
-		ts.Fatalf("usage: append file from")
+		ts.Fatalf("usage: append [-n] file from")
+	}
+	text := ts.ReadFile(args[1])
+	if torn {
+		text = strings.TrimSuffix(text, "\n")
 	}
 	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	ts.Check(err)
-	_, err = f.WriteString(ts.ReadFile(args[1]))
+	_, err = f.WriteString(text)
 	ts.Check(err)
 	ts.Check(f.Close())
 }

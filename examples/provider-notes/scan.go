@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -19,6 +20,10 @@ type progress struct {
 	Started   sdkplugin.Instant `json:"started"`
 	Ended     sdkplugin.Instant `json:"ended"`
 }
+
+// readers keeps the buffers of finished scans: with thousands of small files,
+// making new ones would be most of the work.
+var readers = sync.Pool{New: func() any { return new(jsonl.Reader) }}
 
 // scan is one scan of one file.
 type scan struct {
@@ -37,11 +42,12 @@ func (provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdkplu
 		return err
 	}
 	defer file.Close()
-	var reader jsonl.Reader
+	reader := readers.Get().(*jsonl.Reader)
+	defer readers.Put(reader)
 	reader.Reset(file)
 
 	s := scan{out: out}
-	mode, err := s.resume(ctx, req, &reader)
+	mode, err := s.resume(ctx, req, reader)
 	if err != nil {
 		return err
 	}
@@ -67,7 +73,7 @@ func (provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdkplu
 	if err := reader.Err(); err != nil {
 		return err
 	}
-	return s.end(file, &reader)
+	return s.end(file, reader)
 }
 
 // resume goes on behind the certified prefix when it is still what it was.

@@ -48,7 +48,10 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(a.Stderr)
-	err := root.ExecuteContext(ctx)
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
@@ -106,6 +109,16 @@ func missingCommand(cmd *cobra.Command) error {
 	return usage(cmd, cmd.CommandPath()+" needs a command; see "+cmd.CommandPath()+" --help")
 }
 
+// unknownCommand finds a word that is no command before its flags are read: a message about a flag of a command that does not
+// exist would mislead.
+func unknownCommand(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return nil
+	}
+	return noArguments(cmd, rest)
+}
+
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -130,7 +143,7 @@ func suggestion(cmd *cobra.Command, word string) string {
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
+			return usage(cmd, "one "+what+" at most; put several words in quotes: "+quoteWord(strings.Join(args, " ")))
 		}
 		return nil
 	}

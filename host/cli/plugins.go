@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,13 @@ func (a *App) pluginsCommand() *cobra.Command {
 }
 
 func (a *App) pluginsTestCommand() *cobra.Command {
-	var format, scratch string
+	var format, scratch, fixture, sample string
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "test EXECUTABLE [ARGUMENT...]",
 		Short: "Put a provider through the conformance kit",
-		Long: `Start a provider executable and put it through the conformance kit. Without a fixture of the provider's own tests only the checks
-run that need no history; the others are listed as not run. Nothing is installed or trusted by this.`,
+		Long: `Start a provider executable and put it through the conformance kit. Checks that need history use --fixture or --sample; without
+them they are listed as not run. Nothing is installed or trusted by this.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -36,9 +37,20 @@ run that need no history; the others are listed as not run. Nothing is installed
 		if info, err := os.Stat(executable); err != nil || info.IsDir() {
 			return fault.New(fault.NotFound, "there is no executable %s", quoteWord(args[0])).WithHint("name the provider's program file")
 		}
-		return a.testPlugin(cmd, conformance.Config{Command: append([]string{executable}, args[1:]...), Only: only, Dir: scratch}, format)
+		cfg := conformance.Config{Command: append([]string{executable}, args[1:]...), Only: only, Dir: scratch}
+		if sample != "" {
+			cfg.Sample = &conformance.Sample{Path: sample}
+		}
+		if words := strings.Fields(fixture); len(words) > 0 {
+			if cfg.Fixture, err = conformance.NewCommandFixture(words); err != nil {
+				return fault.Wrap(err, fault.InvalidRequest, "the fixture command does not answer: %s", oneLine(err.Error()))
+			}
+		}
+		return a.testPlugin(cmd, cfg, format)
 	}
 	cmd.Flags().StringArrayVar(&only, "only", nil, "only this check (repeatable)")
+	cmd.Flags().StringVar(&fixture, "fixture", "", "`command` that writes histories of this provider (see the conformance kit)")
+	cmd.Flags().StringVar(&sample, "sample", "", "`directory` with real history of this provider; it is only read")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "`directory` for what the checks write (default: a temporary one)")
 	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd

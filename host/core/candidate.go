@@ -25,6 +25,8 @@ type BeginOptions struct {
 	// Rebuild starts from nothing instead of from the active generation, which stays readable through Candidate.Old, whatever contract
 	// it was written under, so that sources which cannot be read again are carried over. A damaged pointer counts as no generation.
 	Rebuild bool
+
+	segmentDocs uint32 // documents a segment in tests; 0 = by the size of the archive
 }
 
 const defaultMemory = 400 << 20
@@ -138,6 +140,13 @@ func (c *Candidate) pinBase(ctx context.Context) error {
 		return err
 	}
 	c.pointer = p
+	for _, g := range []*Published{p.Active, p.Previous} {
+		if g != nil {
+			if err := c.store.makeLease(g.Directory); err != nil { // usually there; somebody may have removed it
+				return writeFailure(err)
+			}
+		}
+	}
 	g, err := c.store.pin(ctx, func(p Pointer) *Published { return p.Active }, c.opt.Rebuild)
 	if c.opt.Rebuild {
 		c.old = g

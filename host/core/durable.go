@@ -8,7 +8,7 @@ import (
 
 // replaceDurably gives path new content in one step: temporary file, fsync, rename, fsync of the directory. The three step names
 // are announced before write, rename and directory sync; empty names are not announced.
-func (s *Store) replaceDurably(path string, content []byte, steps [3]string) error {
+func (s *Store) replaceDurably(path string, content []byte, steps [3]string) (err error) {
 	announce := func(name string) error {
 		if name == "" {
 			return nil
@@ -19,6 +19,12 @@ func (s *Store) replaceDurably(path string, content []byte, steps [3]string) err
 		return err
 	}
 	tmp := path + ".tmp"
+	renamed := false
+	defer func() {
+		if err != nil && !renamed {
+			err = errors.Join(err, removeIfThere(tmp))
+		}
+	}()
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, fileMode)
 	if err != nil {
 		return err
@@ -30,7 +36,7 @@ func (s *Store) replaceDurably(path string, content []byte, steps [3]string) err
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp))
+		return err
 	}
 	if err := announce(steps[1]); err != nil {
 		return err
@@ -38,6 +44,7 @@ func (s *Store) replaceDurably(path string, content []byte, steps [3]string) err
 	if err := replaceFile(tmp, path); err != nil {
 		return err
 	}
+	renamed = true
 	if err := announce(steps[2]); err != nil {
 		return err
 	}

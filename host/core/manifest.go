@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -163,7 +164,7 @@ func (s *Store) readManifest(p Published) (*Manifest, error) {
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, damagedAuthority(err, "manifest")
 	}
 	if sum := sha256.Sum256(b); p.Manifest != "" && hex.EncodeToString(sum[:]) != p.Manifest {
 		return nil, damagedAuthority(errors.New("manifest digest differs from the pointer"), "manifest")
@@ -207,16 +208,21 @@ func (m *Manifest) provider(id string) uint16 {
 	return uint16(len(m.Providers) - 1)
 }
 
+func hexDigest(d [32]byte) string { return hex.EncodeToString(d[:]) }
+
 // identity computes the content-derived id: SHA-256 over the contract, the counts, the digests of certificates (content facts and
 // states) and sessions, the tombstones, the source configuration, routes and roots. It says nothing of files, segments, numbers,
 // clocks, sightings or how often a route was found absent: archives of equal content have equal ids, however they were built. Events
 // need no digest of their own: the certificates hold the digest of the bytes they were read from and the parser's revision.
 func (m *Manifest) identity() string {
-	routes := slices.Clone(m.Routes)
+	routes, roots := append([]Route(nil), m.Routes...), append([]Root(nil), m.Roots...) // nil when empty
 	for i := range routes {
 		routes[i].Absent = 0
 	}
 	slices.SortFunc(routes, func(a, b Route) int { return strings.Compare(a.Identity, b.Identity) })
+	slices.SortFunc(roots, func(a, b Root) int {
+		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Name, b.Name))
+	})
 	facts, err := json.Marshal(struct {
 		Schema                                     int
 		Contract                                   string
@@ -224,7 +230,7 @@ func (m *Manifest) identity() string {
 		Certificates, Sessions, Tombstones, Config string
 		Routes                                     []Route
 		Roots                                      []Root
-	}{manifestSchema, m.Contract, m.Stats, m.Certificates, m.Sessions, m.Tombstones, m.Config, routes, m.Roots})
+	}{manifestSchema, m.Contract, m.Stats, m.Certificates, m.Sessions, m.Tombstones, m.Config, routes, roots})
 	if err != nil {
 		panic(err) // strings and numbers only
 	}

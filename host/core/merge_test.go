@@ -108,6 +108,9 @@ func TestErase(t *testing.T) {
 	s.sessions[1].events[2].copyOf = "a/1"
 	a.publish(numbered("two", 1, 3), s)
 	reader := a.pin()
+	if found := grep(t, a.Dir(), secret); len(found) < 2 { // records and small keys
+		t.Fatalf("the test cannot see what it looks for, only in %v", found)
+	}
 	c, err := a.Begin(context.Background(), BeginOptions{})
 	a.must(err)
 	a.must(c.DropSession(s.sessionID("one-s1")))

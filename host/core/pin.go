@@ -99,11 +99,7 @@ func (s *Store) pinPublished(p Published, choose func(Pointer) *Published, carry
 	if l == nil {
 		return nil, s.missingLease(p.Directory)
 	}
-	g, err := s.openGeneration(p, l, carry)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = damagedAuthority(err, "manifest")
-	}
-	return g, err
+	return s.openGeneration(p, l, carry)
 }
 
 // missingLease tells apart a lease that is locked by a collector for a moment (nil: try again) and one that somebody removed.

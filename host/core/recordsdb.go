@@ -37,7 +37,8 @@ var tableCompression = block.MinLZCompression
 func recordsOptions(fs vfs.FS) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          fs,
-		DisableWAL:                  true, // everything arrives as finished tables
+		EventListener:               &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}, // comes back as an error too
+		DisableWAL:                  true,                                                                      // everything arrives as finished tables
 		FormatMajorVersion:          recordsFormat,
 		Logger:                      silentLogger{},
 		DisableAutomaticCompactions: true,

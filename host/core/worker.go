@@ -47,6 +47,7 @@ func newWorkers(ctx context.Context, c *Candidate) *workers {
 	if c.base != nil {
 		w.events = c.base.manifest.Stats.Events
 	}
+	w.aim()
 	n := c.opt.Workers
 	// A flush borrows up to 2.5 times the memory of a builder, one at a time.
 	builder := int(c.opt.MaxMemory-c.runs.limit-queueLimit) * 2 / (2*n + 5)
@@ -57,6 +58,16 @@ func newWorkers(ctx context.Context, c *Candidate) *workers {
 		go w.loop()
 	}
 	return w
+}
+
+// aim sets the size of the next segments.
+func (w *workers) aim() {
+	switch {
+	case w.c.opt.segmentDocs > 0:
+		w.target = w.c.opt.segmentDocs
+	case w.events >= largeArchive:
+		w.target = segmentDocsLarge
+	}
 }
 
 // add queues a batch of a source. It waits while too much is queued.
@@ -141,9 +152,7 @@ func (w *workers) loop() {
 			s.err = err
 		}
 		w.events += s.events - before
-		if w.events >= largeArchive {
-			w.target = segmentDocsLarge
-		}
+		w.aim()
 		w.queued -= b.bytes
 		w.idle = append(w.idle, sink)
 		s.running = false

@@ -52,7 +52,7 @@ func Events(ctx context.Context, store *core.Store, req RangeRequest) (*Range, e
 	}
 	r.view = Over(store, gen)
 	r.view.owned = true
-	if err := r.prepare(position); err != nil {
+	if err := r.prepare(ctx, position); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func pinFor(ctx context.Context, store *core.Store, p *rangePosition) (*core.Gen
 	return gen, err
 }
 
-func (r *Range) prepare(p *rangePosition) error {
+func (r *Range) prepare(ctx context.Context, p *rangePosition) error {
 	var err error
-	if r.set, err = r.plan.selectDocuments(r.view.gen); err != nil {
+	if r.set, err = r.plan.selectDocuments(ctx, r.view.gen); err != nil {
 		return err
 	}
 	var after *record.RangeKey

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -10,8 +11,8 @@ import (
 )
 
 // selectDocuments returns the documents that pass all filters, nil when there is none to apply. Discovery exclusion plays no part.
-func (p *rangePlan) selectDocuments(gen *core.Generation) (*lexical.Set, error) {
-	s := &rangeSelection{plan: p, gen: gen, reader: gen.Lexical()}
+func (p *rangePlan) selectDocuments(ctx context.Context, gen *core.Generation) (*lexical.Set, error) {
+	s := &rangeSelection{ctx: ctx, plan: p, gen: gen, reader: gen.Lexical()}
 	for _, apply := range []func() error{s.bySource, s.bySession, s.byEvent, s.byIdentity, s.byPlace} {
 		if err := apply(); err != nil {
 			return nil, err
@@ -21,6 +22,7 @@ func (p *rangePlan) selectDocuments(gen *core.Generation) (*lexical.Set, error) 
 }
 
 type rangeSelection struct {
+	ctx    context.Context
 	plan   *rangePlan
 	gen    *core.Generation
 	reader *lexical.Reader
@@ -144,7 +146,7 @@ func (s *rangeSelection) byEvent() error {
 func (s *rangeSelection) byIdentity() error {
 	p := s.plan
 	for _, pair := range customPairs(p.text["history_source"], p.text["provider_key"], p.text["source_id"]) {
-		set, err := selection.CustomIdentity(s.gen, pair[0], pair[1])
+		set, err := selection.CustomIdentity(s.ctx, s.gen, pair[0], pair[1])
 		if err != nil {
 			return err
 		}

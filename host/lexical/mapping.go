@@ -2,46 +2,35 @@ package lexical
 
 import (
 	"errors"
-	"io"
 	"os"
-
-	"github.com/blevesearch/mmap-go"
 )
 
 // mapping is the read-only content of a published file: mapped, so that all readers share the system's cached pages, or read into memory
 // where the file system cannot map.
 type mapping struct {
-	data   []byte
-	mapped mmap.MMap
+	data  []byte
+	unmap func() error // nil for content that was read
 }
 
 var errEmptyFile = errors.New("file is empty")
 
 func openMapping(path string) (mapping, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return mapping{}, err
+	m, err := mapFile(path)
+	if err == nil || errors.Is(err, errEmptyFile) || errors.Is(err, os.ErrNotExist) {
+		return m, err
 	}
-	defer f.Close() // the mapping outlives the descriptor
-	info, err := f.Stat()
-	if err != nil {
-		return mapping{}, err
+	data, err := os.ReadFile(path)
+	if err == nil && len(data) == 0 {
+		err = errEmptyFile
 	}
-	if info.Size() == 0 {
-		return mapping{}, errEmptyFile
-	}
-	if mapped, err := mmap.Map(f, mmap.RDONLY, 0); err == nil {
-		return mapping{data: mapped, mapped: mapped}, nil
-	}
-	data, err := io.ReadAll(f)
 	return mapping{data: data}, err
 }
 
 func (m *mapping) close() error {
-	mapped := m.mapped
-	m.data, m.mapped = nil, nil
-	if mapped == nil {
+	unmap := m.unmap
+	m.data, m.unmap = nil, nil
+	if unmap == nil {
 		return nil
 	}
-	return mapped.Unmap()
+	return unmap()
 }

@@ -10,7 +10,7 @@ import (
 // postingsFile decodes the posting lists of one segment file in bulk.
 //
 // The engine's own iterator gives one posting a call through three interfaces (54 ns each, measured on lists of a million documents);
-// this decoder fills arrays (3 ns) from the same bytes. A property test holds the two equal.
+// this decoder fills arrays from the same bytes in an eighth of the time. A property test holds the two equal.
 type postingsFile struct {
 	body         []byte // the file without its footer
 	docs         uint32

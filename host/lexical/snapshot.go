@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
-	"path/filepath"
 
 	"github.com/RoaringBitmap/roaring"
+
+	"github.com/agenthistory/ctx/host/durable"
 )
 
 // snapshotNumber is the only snapshot a text directory ever has: a changed list of segments is a new generation in a new directory.
@@ -29,37 +29,16 @@ func ColumnFile(id uint32) string { return fmt.Sprintf("%012x.col", id) }
 // CRC-32 (IEEE) of all that as u32be.
 const snapshotVersion = 1
 
-// WriteSnapshot writes the list of segments and their deleted documents (those with an entry in deleted) to path, atomically: into a
-// temporary file beside it that is synced and renamed, then the directory is synced.
-func WriteSnapshot(path string, segments []Segment, deleted map[uint32]*roaring.Bitmap) (err error) {
+// WriteSnapshot writes the list of segments and their deleted documents (those with an entry in deleted) to path, atomically and durably.
+func WriteSnapshot(path string, segments []Segment, deleted map[uint32]*roaring.Bitmap) error {
 	content, err := encodeSnapshot(segments, deleted)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".snapshot-*")
-	if err != nil {
+	if err := durable.Replace(path, content, 0o600); err != nil {
 		return fmt.Errorf("lexical: snapshot: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-			err = fmt.Errorf("lexical: snapshot: %w", err)
-		}
-	}()
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(path))
+	return nil
 }
 
 func encodeSnapshot(segments []Segment, deleted map[uint32]*roaring.Bitmap) ([]byte, error) {

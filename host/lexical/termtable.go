@@ -58,7 +58,7 @@ func (t *termTable) intern(term []byte, head uint64) uint32 {
 	t.slots[at] = uint64(hash)<<32 | uint64(id+1)
 	t.infos = append(t.infos, termInfo{head: head, offset: uint32(len(t.bytes)), length: uint32(len(term))})
 	t.bytes = append(t.bytes, term...)
-	if len(t.infos)*2 > len(t.slots) {
+	if len(t.infos)*4 > len(t.slots)*3 { // denser costs probes, emptier costs cache
 		t.grow()
 	}
 	return id
@@ -82,7 +82,7 @@ func (t *termTable) grow() {
 
 // size returns the bytes in use, not those merely reserved.
 func (t *termTable) size() int {
-	const slotsAndInfo = 16 + 32 // two slots and a termInfo a term
+	const slotsAndInfo = 16 + 32 // about two slots and a termInfo a term
 	return len(t.infos)*slotsAndInfo + len(t.bytes)
 }
 

@@ -49,5 +49,10 @@ func (s Stored) Kin(session uint32) (Kin, error) {
 	if err != nil {
 		return Kin{}, err
 	}
-	return Kin{ID: r.ID, Parent: r.Parent, Root: r.Root, Relationship: r.Relationship}, nil
+	return KinOf(r), nil
+}
+
+// KinOf returns the kin of a stored session.
+func KinOf(s *record.Session) Kin {
+	return Kin{ID: s.ID, Parent: s.Parent, Root: s.Root, Relationship: s.Relationship}
 }

@@ -22,7 +22,8 @@ import (
 )
 
 // The provider of these tests keeps files of lines below ~/.claude/projects, in memory. The name of a file without its extension
-// is the session; a line "key text" is a message, "!text" is a rejected record, "#text" an ignored one. Observation = content.
+// is the session; a line "key text" is a message, "!text" is a rejected record, "#text" an ignored one, "?id" the call of
+// `ctx search falcon` and "=id" its successful result. The observation is a digest of content and time.
 
 // fakeFile is one history in memory.
 type fakeFile struct {
@@ -218,6 +219,9 @@ func (p *fakeProvider) parse(batch *historyv1.Batch, text string, before int, co
 			batch.Rejections = append(batch.Rejections, &historyv1.Rejection{Line: uint64(before + i + 1), Class: "damaged", Detail: "torn"})
 		case '#':
 			counts.Ignored++
+		case '?', '=':
+			counts.Retained++
+			batch.Events = append(batch.Events, retrieval(line, uint64(before+i)))
 		default:
 			counts.Retained++
 			key, body, _ := strings.Cut(line, " ")
@@ -228,6 +232,29 @@ func (p *fakeProvider) parse(batch *historyv1.Batch, text string, before int, co
 		}
 	}
 	return rejected
+}
+
+// retrieval is a call of ctx by the agent, or its result as a successful run shows it.
+func retrieval(line string, sequence uint64) *historyv1.Event {
+	id, present := line[1:], historyv1.Capture_STATUS_PRESENT
+	e := &historyv1.Event{
+		Key: sdkplugin.NativeID("fake.event", sdkplugin.Utf8(line+strconv.FormatUint(sequence, 10))), Kind: "fake-event", Sequence: sequence,
+		CallId: sdkplugin.Utf8(id), Role: "tool",
+	}
+	if line[0] == '?' {
+		e.Type, e.Structured = "tool_call", []byte(`{"cmd":"ctx search falcon"}`)
+		e.Body = &historyv1.Value{Inline: []byte("call")}
+		whole := &historyv1.Value{Spans: []*historyv1.Span{{Length: uint32(len(e.Structured))}}}
+		e.Invocation = &historyv1.Invocation{Tool: "exec_command", Arguments: &historyv1.Capture{Status: present, Value: whole}}
+		return e
+	}
+	output := `"Chunk ID: ab12cd\nWall time: 0.1 seconds\nProcess exited with code 0\nOriginal token count: 5\nOutput:\nfound\n"`
+	head := `{"call_id":"` + id + `","output":`
+	e.Type, e.Structured = "tool_output", []byte(head+output+`,"type":"function_call_output"}`)
+	text := &historyv1.Value{Spans: []*historyv1.Span{{Offset: uint32(len(head)), Length: uint32(len(output)), Quoted: true}}}
+	e.Body = text
+	e.Result = &historyv1.Result{Status: "success", Text: &historyv1.Capture{Status: present, Value: text}}
+	return e
 }
 
 // world is a home with a fake provider and a store.
@@ -375,6 +402,32 @@ func (w *world) expect(want ...string) {
 	if got := w.stored(); !slices.Equal(got, want) {
 		w.t.Errorf("stored %q, want %q", got, want)
 	}
+}
+
+// excluded counts the events of the active generation that search leaves out, and all events.
+func (w *world) excluded() (excluded, all int) {
+	w.t.Helper()
+	g, err := w.store.Pin(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer g.Close()
+	it := g.Range(nil, nil, false)
+	defer it.Close()
+	for it.Next() {
+		var e record.Event
+		if err := g.Event(it.Doc(), &e); err != nil {
+			w.t.Fatal(err)
+		}
+		all++
+		if e.Excluded {
+			excluded++
+		}
+	}
+	if it.Err() != nil {
+		w.t.Fatal(it.Err())
+	}
+	return excluded, all
 }
 
 // certificate returns what is stored of a session's source.

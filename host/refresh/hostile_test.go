@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/record"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -214,4 +216,38 @@ func TestBusyWriter(t *testing.T) {
 	c.Discard()
 	w.run()
 	w.expect("a present: one two")
+}
+
+func FuzzFrontier(f *testing.F) {
+	f.Add([]byte{3, 1, 2, 3})
+	f.Add([]byte{0})
+	f.Add(bytes.Repeat([]byte{0xff}, 12))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		frontier, links, ok := splitFrontier(stored)
+		if ok && (len(frontier) == 0 || len(frontier)+len(links) >= len(stored)) {
+			t.Fatalf("%d + %d of %d bytes", len(frontier), len(links), len(stored))
+		}
+		if len(stored) == 0 {
+			return
+		}
+		back, links, ok := splitFrontier(joinFrontier(stored, new(record.Linker)))
+		if !ok || !bytes.Equal(back, stored) || new(record.Linker).RestoreState(links) != nil {
+			t.Fatal("the frontier does not come back")
+		}
+	})
+}
+
+func FuzzLocator(f *testing.F) {
+	for _, seed := range []string{"", "a/b.txt", "../a", "/a", "a/../b", ".", "a\x00", "a//b", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, locator string) {
+		if !validLocator(locator) {
+			return
+		}
+		place := sourcePath("/root/place", locator)
+		if place != "/root/place" && !strings.HasPrefix(place, "/root/place/") {
+			t.Fatalf("%q leads to %q", locator, place)
+		}
+	})
 }

@@ -27,7 +27,11 @@ type plan struct {
 
 // plan compares the inventories with the certificates.
 func (r *run) plan() *plan {
-	p := &plan{present: map[record.Digest]*item{}, scans: map[*provider][]*scan{}}
+	found := 0
+	for _, provider := range r.providers {
+		found += len(provider.items)
+	}
+	p := &plan{present: make(map[record.Digest]*item, found), scans: map[*provider][]*scan{}}
 	for _, provider := range r.providers {
 		for _, i := range provider.items {
 			if other, ok := p.present[i.source]; !ok || i.before(other) {

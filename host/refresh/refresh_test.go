@@ -521,3 +521,26 @@ func TestReportJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnAnswersAreLeftOut(t *testing.T) {
+	w := newWorld(t)
+	check := func(step string, wantExcluded, wantAll int) {
+		t.Helper()
+		if excluded, all := w.excluded(); excluded != wantExcluded || all != wantAll {
+			t.Errorf("%s: %d of %d events left out, want %d of %d", step, excluded, all, wantExcluded, wantAll)
+		}
+	}
+	w.put(projects+"a", "k1 hello", "?c1")
+	w.run()
+	check("the call", 1, 2)
+	w.add(projects+"a", "=c1") // linked to a call of the run before
+	w.run()
+	check("the result in an append", 2, 3)
+	w.add(projects+"a", "=c1") // now the call id proves nothing
+	w.run()
+	w.opened("append a@17", "full a")
+	check("a second result", 1, 4)
+	w.put(projects+"b", "?c2", "=c2", "=c2")
+	w.run()
+	check("both results in one run", 2, 7)
+}

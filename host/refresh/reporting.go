@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
-	"github.com/agenthistory/ctx/host/record"
 )
 
 // report describes a run that came to its end, and keeps its receipt.
@@ -138,18 +137,20 @@ func (r *run) fillCurrent(c *Current) error {
 	if m == nil {
 		return nil
 	}
-	rejecting := map[record.Digest]bool{}
-	for source, cert := range r.certs {
-		rejecting[source] = cert.Counts.Rejected > 0
-	}
-	for _, s := range r.tally.scans {
-		if s.stored != nil {
-			rejecting[s.source] = s.stored.Counts.Rejected > 0
+	with := uint64(0)
+	for _, cert := range r.certs {
+		if cert.Counts.Rejected > 0 {
+			with++
 		}
 	}
-	with := uint64(0)
-	for _, rejects := range rejecting {
-		if rejects {
+	for _, s := range r.tally.scans {
+		if s.stored == nil {
+			continue
+		}
+		if s.item.cert != nil && s.item.cert.Counts.Rejected > 0 {
+			with--
+		}
+		if s.stored.Counts.Rejected > 0 {
 			with++
 		}
 	}

@@ -26,6 +26,7 @@ func start(ctx context.Context, req Request) (*Report, error) {
 	if req.Trigger == "" {
 		req.Trigger = "import"
 	}
+	defer withinBudget()()
 	m := newMeter(&req)
 	var report *Report
 	var err error
@@ -83,8 +84,7 @@ func attempt(ctx context.Context, req *Request, m *meter) (report *Report, err e
 	}
 	r.timings.Inventory = lap(&started)
 	plan := r.plan()
-	restore := withinBudget(plan.bytes)
-	defer restore()
+	widen(plan.bytes)
 	if err := r.scan(plan); err != nil {
 		return nil, err
 	}
@@ -208,11 +208,20 @@ func (r *run) pin() error {
 	return err
 }
 
+// load copies the certificates. Map and backing array are made in one piece: with 10,000 sources, growing them would cost more
+// than the rest of a run without news.
 func (r *run) load(g *core.Generation) error {
+	n := g.Manifest().Stats.Sources
+	r.certs = make(map[record.Digest]*core.Certificate, n)
+	kept := make([]core.Certificate, 0, n)
 	return g.Certificates(func(c *core.Certificate) error {
-		kept := *c
-		kept.Rejections = append([]core.Rejection(nil), c.Rejections...)
-		r.certs[c.Source] = &kept
+		if len(kept) == cap(kept) { // more than the manifest says
+			kept = make([]core.Certificate, 0, 64)
+		}
+		kept = append(kept, *c)
+		k := &kept[len(kept)-1]
+		k.Rejections = append([]core.Rejection(nil), c.Rejections...)
+		r.certs[c.Source] = k
 		return nil
 	})
 }

@@ -158,6 +158,9 @@ func (r *run) longAbsent(p *plan, routes []core.Route) []*core.Certificate {
 			}
 		}
 	}
+	if len(absent) == 0 {
+		return nil
+	}
 	var gone []*core.Certificate
 	for _, source := range slices.SortedFunc(maps.Keys(r.certs), compareDigests) {
 		c := r.certs[source]

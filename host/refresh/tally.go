@@ -57,7 +57,7 @@ func (r *run) stores(provider string) bool {
 }
 
 func (r *run) routeFailure(s *route) *failure {
-	f := &failure{provider: s.Provider, identity: s.ID, path: s.Path, class: classUnreadable, carried: r.holds(s.ID)}
+	f := &failure{provider: s.Provider, identity: s.ID, path: s.Path, class: classUnreadable}
 	switch {
 	case s.Status == sources.Unsupported && s.Authority != sources.Automatic:
 		f.class, f.detail = classUnsupported, "the place cannot be used; see ctx sources"
@@ -70,6 +70,7 @@ func (r *run) routeFailure(s *route) *failure {
 	default:
 		return nil
 	}
+	f.carried = r.holds(s.ID)
 	return f
 }
 

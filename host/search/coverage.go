@@ -2,6 +2,7 @@ package search
 
 import (
 	"sort"
+	"sync"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/internal/selection"
@@ -12,10 +13,8 @@ import (
 // coverage tells what was really searched. What is not known is left out, never counted as 0.
 func (r *run) coverage(empty bool) (Coverage, error) {
 	var c Coverage
-	docs := r.documents()
-	c.Events = docs.Count()
-	sessions, _ := sessionsOf(r.gen.Lexical(), docs)
-	c.Sessions = sessions
+	extent := r.extent()
+	c.Events, c.Sessions = extent.events, extent.sessions
 	if err := r.countSources(&c); err != nil {
 		return c, err
 	}
@@ -36,13 +35,63 @@ func (r *run) coverage(empty bool) (Coverage, error) {
 	return c, nil
 }
 
-// sessionsOf counts the distinct sessions of a set. Documents of one session lie together, so most of them cost one comparison.
-func sessionsOf(reader *lexical.Reader, set *lexical.Set) (int, selection.Ordinals) {
-	var seen selection.Ordinals
-	count := 0
+// extent is how much was searched.
+type extent struct{ events, sessions int }
+
+// measure starts to count what the query is matched against and returns a function that waits for the counts. Without filters the
+// columns of the whole archive are read, which a second processor does while candidates are fetched.
+func (r *run) measure() func() extent {
+	if !r.filter.plain() {
+		return sync.OnceValue(func() extent {
+			docs := r.documents()
+			return extent{docs.Count(), sessionsOf(r.gen.Lexical(), docs)}
+		})
+	}
+	counted := make(chan extent, 1)
+	go func() { counted <- wholeExtent(r.gen.Lexical()) }()
+	return sync.OnceValue(func() extent { return <-counted })
+}
+
+// tally counts distinct sessions. Documents of one session lie together, so most of them cost one comparison.
+type tally struct {
+	seen  selection.Ordinals
+	count int
+	last  int64 // -1 before the first
+}
+
+func (t *tally) add(session uint32) {
+	if int64(session) == t.last {
+		return
+	}
+	t.last = int64(session)
+	if !t.seen.Has(session) {
+		t.seen.Add(session)
+		t.count++
+	}
+}
+
+func wholeExtent(reader *lexical.Reader) extent {
+	t, events := tally{last: -1}, 0
+	for i := range reader.Segments() {
+		c, dead := reader.Columns(i), reader.Deleted(i)
+		if dead != nil && dead.IsEmpty() {
+			dead = nil
+		}
+		for doc := range c.Docs() {
+			if c.Eligible(doc) && (dead == nil || !dead.Contains(doc)) {
+				events++
+				t.add(c.Session(doc))
+			}
+		}
+	}
+	return extent{events, t.count}
+}
+
+// sessionsOf counts the distinct sessions of a set.
+func sessionsOf(reader *lexical.Reader, set *lexical.Set) int {
+	t := tally{last: -1}
 	var columns *lexical.Columns
-	var segment, last uint32
-	first := true
+	var segment uint32
 	set.Each(func(d lexical.Doc) bool {
 		if columns == nil || d.Segment != segment {
 			i, ok := reader.Index(d.Segment)
@@ -51,18 +100,10 @@ func sessionsOf(reader *lexical.Reader, set *lexical.Set) (int, selection.Ordina
 			}
 			columns, segment = reader.Columns(i), d.Segment
 		}
-		session := columns.Session(d.Doc)
-		if !first && session == last {
-			return true
-		}
-		first, last = false, session
-		if !seen.Has(session) {
-			seen.Add(session)
-			count++
-		}
+		t.add(columns.Session(d.Doc))
 		return true
 	})
-	return count, seen
+	return t.count
 }
 
 func (r *run) countSources(c *Coverage) error {
@@ -138,8 +179,7 @@ func (r *run) unknownWorkspace() (int, error) {
 	if set, err = r.withoutCollapsed(set.And(r.filter.unknown)); err != nil {
 		return 0, err
 	}
-	n, _ := sessionsOf(r.gen.Lexical(), set)
-	return n, nil
+	return sessionsOf(r.gen.Lexical(), set), nil
 }
 
 // relaxations names every filter that, dropped alone, gives matches. They are counted in the index; no source is opened.

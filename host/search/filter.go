@@ -259,7 +259,7 @@ func (r *run) addIdentity(f *filter) error {
 		case "source_id":
 			id = one.value
 		}
-		set, err := selection.CustomIdentity(r.gen, key, id)
+		set, err := selection.CustomIdentity(r.ctx, r.gen, key, id)
 		if err != nil {
 			return err
 		}

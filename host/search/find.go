@@ -48,14 +48,9 @@ type findings struct {
 	truncated bool
 }
 
-// find fetches candidates and shapes them until more of them cannot change the answer. The engine is asked once for the largest pool:
-// its order is total, so a smaller pool is the start of the list.
+// find fetches candidates and shapes them until more of them cannot change the answer.
 func (r *run) find() (*findings, error) {
-	hits, total, err := r.fetch()
-	if err != nil {
-		return nil, err
-	}
-	p := pool{run: r, hits: hits}
+	p := pool{run: r}
 	documents := int(min(r.gen.Manifest().Stats.Events, maxPool))
 	wanted := min(max(8*r.limit, minPool), documents)
 	if r.fileOnly {
@@ -72,7 +67,7 @@ func (r *run) find() (*findings, error) {
 		}
 		f := &findings{rows: s.rows, more: s.more, pool: len(candidates)}
 		switch {
-		case wanted >= total || !r.fileOnly && s.decisive(r.limit, p.tail(wanted)):
+		case wanted >= p.total || !r.fileOnly && s.decisive(r.limit, p.tail(wanted)):
 			return f, nil
 		case wanted == documents:
 			f.truncated = true
@@ -82,13 +77,13 @@ func (r *run) find() (*findings, error) {
 	}
 }
 
-// fetch returns the best hits, best first, and the number of all matching documents.
-func (r *run) fetch() ([]lexical.Hit, int, error) {
+// fetch returns the best n hits, best first, and the number of all matching documents.
+func (r *run) fetch(n int) ([]lexical.Hit, int, error) {
 	reader := r.gen.Lexical()
 	switch {
 	case r.fileOnly:
 		set := r.documents()
-		docs := reader.Newest(set, maxPool)
+		docs := reader.Newest(set, n)
 		hits := make([]lexical.Hit, len(docs))
 		for i, d := range docs {
 			hits[i] = lexical.Hit{Doc: d, Score: 1}
@@ -97,7 +92,7 @@ func (r *run) fetch() ([]lexical.Hit, int, error) {
 	case len(r.terms) == 0:
 		return nil, 0, nil
 	}
-	q := lexical.Query{Terms: r.terms, Weights: record.Weights(r.scope), Limit: maxPool}
+	q := lexical.Query{Terms: r.terms, Weights: record.Weights(r.scope), Limit: n}
 	if !r.filter.plain() {
 		q.Filter = r.documents()
 	}
@@ -109,14 +104,38 @@ func (r *run) fetch() ([]lexical.Hit, int, error) {
 type pool struct {
 	*run
 	hits       []lexical.Hit
+	fetched    int // hits asked for
+	total      int // matching documents
 	next       int // hits looked at
 	candidates []*candidate
 }
 
+// fill makes sure that the best n hits are there. The order of hits is total, so a longer list starts like a shorter one. Every list
+// costs a pass over the postings and the first one is nearly always enough, so a second one asks for all there can be.
+func (p *pool) fill(n int) error {
+	if p.fetched >= n || p.fetched > 0 && p.fetched >= p.total {
+		return nil
+	}
+	want := 2 * n
+	if p.fetched > 0 || want > maxPool {
+		want = maxPool
+	}
+	var err error
+	p.hits, p.total, err = p.fetch(want)
+	p.fetched = want
+	return err
+}
+
 // first returns the candidates among the first n hits.
 func (p *pool) first(n int) ([]*candidate, error) {
+	if err := p.fill(n); err != nil {
+		return nil, err
+	}
 	reader := p.gen.Lexical()
 	for ; p.next < min(n, len(p.hits)); p.next++ {
+		if err := p.ctx.Err(); err != nil {
+			return nil, err
+		}
 		h := p.hits[p.next]
 		row, ok := reader.Row(h.Doc)
 		if !ok {

@@ -94,6 +94,9 @@ func (r *run) withoutCollapsed(set *lexical.Set) (*lexical.Set, error) {
 	gone := r.gen.Lexical().Empty()
 	var err error
 	r.copies.Clone().And(set).Each(func(d lexical.Doc) bool {
+		if err = r.ctx.Err(); err != nil {
+			return false
+		}
 		var collapsed bool
 		if collapsed, err = r.origins.collapsed(d, set); collapsed {
 			gone.Add(d)

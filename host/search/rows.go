@@ -13,6 +13,9 @@ func (r *run) session(ordinal uint32) (*record.Session, error) {
 	if s, ok := r.sessions[ordinal]; ok {
 		return s, nil
 	}
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
 	s, err := r.gen.Session(ordinal)
 	if err != nil {
 		return nil, err
@@ -22,6 +25,21 @@ func (r *run) session(ordinal uint32) (*record.Session, error) {
 	}
 	r.sessions[ordinal] = s
 	return s, nil
+}
+
+// archive is the generation for lineage walks, with the sessions that the search has read already.
+type archive struct {
+	lineage.Stored
+	run *run
+}
+
+// Kin implements lineage.Archive.
+func (a archive) Kin(session uint32) (lineage.Kin, error) {
+	s, err := a.run.session(session)
+	if err != nil {
+		return lineage.Kin{}, err
+	}
+	return lineage.KinOf(s), nil
 }
 
 // rows reads the records that are returned, and no others.
@@ -57,7 +75,7 @@ func (r *run) rows(found []result) ([]Row, error) {
 			states[s.Source] = state
 		}
 		row.SourceState = state.String()
-		if row.Lineage, err = lineage.Walk(lineage.Stored{Generation: r.gen}, lineage.NodeOf(&e), lineage.SearchPreview); err != nil {
+		if row.Lineage, err = lineage.Walk(archive{lineage.Stored{Generation: r.gen}, r}, lineage.NodeOf(&e), lineage.SearchPreview); err != nil {
 			return nil, err
 		}
 		text.Fill(&e)

@@ -114,6 +114,7 @@ type run struct {
 	view    *history.View
 	filter  *filter
 	origins origins
+	extent  func() extent // what is searched, counted once
 
 	// Filled when first needed.
 	matched  *lexical.Set // what the query and the filters select
@@ -131,6 +132,8 @@ func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, st
 	if r.filter, err = r.buildFilter(); err != nil {
 		return nil, err
 	}
+	r.extent = r.measure()
+	defer r.extent() // nobody may read columns of a generation that is let go
 	found, err := r.find()
 	if err != nil {
 		return nil, err

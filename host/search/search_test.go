@@ -462,3 +462,27 @@ func TestCancelled(t *testing.T) {
 		t.Error("a cancelled search gave an answer")
 	}
 }
+
+func TestEmptyGeneration(t *testing.T) {
+	t.Parallel()
+	a := fixture.Build(t)
+	for _, req := range []Request{{Query: "x"}, {File: "x"}, {Query: "x", Workspace: "/srv", Since: "3d", Provider: "claude"}, {Query: "x", Events: true}} {
+		got := answer(t, a, req)
+		if len(got.Results) != 0 || got.Coverage.Events != 0 || got.Coverage.Sessions != 0 || got.Coverage.Sources != 0 || got.Truncation != (Truncation{}) ||
+			len(*got.Coverage.Relaxations) != 0 {
+			t.Errorf("%+v: %+v %+v", req, got.Coverage, got.Truncation)
+		}
+	}
+}
+
+// TestFilterAndColumnsAgree: counting without filters reads columns, with filters sets; both see the same events, deleted ones left out.
+func TestFilterAndColumnsAgree(t *testing.T) {
+	t.Parallel()
+	a := homeArchive(t)
+	a.Drop(t, "child")
+	plain := answer(t, a, Request{Query: "falcon"}).Coverage
+	filtered := answer(t, a, Request{Query: "falcon", Exclude: []string{fixture.SessionID("", "second").String()}}).Coverage
+	if plain.Events != 9 || plain.Sessions != 5 || filtered.Events != plain.Events-2 || filtered.Sessions != plain.Sessions-1 {
+		t.Errorf("plain %+v, filtered %+v", plain, filtered)
+	}
+}

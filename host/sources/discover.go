@@ -65,6 +65,9 @@ func discover(ctx context.Context, in Input) (*Discovery, error) {
 		}
 	}
 	out.Issues = append(missing, others...)
+	if in.Provider == "" || in.Provider == pluginProvider {
+		out.Plugins = manifests(in.Config)
+	}
 	return out, nil
 }
 

@@ -573,3 +573,33 @@ func TestDescriptionsAreKept(t *testing.T) {
 		t.Errorf("the data root was made: %v", err)
 	}
 }
+
+func TestPluginManifests(t *testing.T) {
+	w := newWorld(t)
+	for name, text := range map[string]string{"broken": "{broken", "sound": `{"name":"acme","display_name":"Acme","version":"1.2"}`} {
+		dir := w.dir(filepath.Join(w.data, "plugins", name))
+		if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := w.discover().Plugins
+	if len(rows) != 2 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	text, err := json.Marshal(rows[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"provider":"custom","kind":"history_source_plugin","plugin":null,"plugin_display_name":null,"plugin_version":null,` +
+		`"history_source":null,"plugin_source":null,"history_source_id":null,"display_name":null,"provider_key":null,"source_id":null,` +
+		`"source_format":null,"path":null,"manifest_path":"DATA/plugins/broken/ctx-history-plugin.json","enabled":false,"refresh":null,` +
+		`"status":"invalid","import_support":"history_source_plugin","native_import":false,"importable":false,"import_mode":null,` +
+		`"provider_source_authority":null,"unsupported_reason":"the manifest is not valid JSON of the expected form",` +
+		`"error":"the manifest is not valid JSON of the expected form"}`
+	if got := strings.ReplaceAll(string(text), w.data, "DATA"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if rows[1].Status != "unsupported" || *rows[1].Plugin != "acme" || rows[1].Importable {
+		t.Errorf("%+v", rows[1])
+	}
+}

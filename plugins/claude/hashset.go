@@ -11,9 +11,9 @@ type hashSet struct {
 	hasZero bool
 }
 
-// reset empties the set. A very large table is given back.
+// reset empties the set. A large table is given back, for clearing it would cost more than a small file.
 func (s *hashSet) reset() {
-	const keep = 1 << 17
+	const keep = 1 << 13
 	if len(s.slots) > keep {
 		s.slots = nil
 	}

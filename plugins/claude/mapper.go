@@ -34,24 +34,24 @@ const maxSpanParts = 64
 
 // mapper turns the records of one file into events. It works on one draft of an event in memory that it keeps.
 type mapper struct {
-	key     sessionKey
-	side    sidecars
-	out     sink
-	state   state
-	session uint32
-	// declared is the lineage that the session was declared with; quiet maps without giving anything to out, to rebuild the
-	// state of a prefix that was certified before.
-	hasSession, quiet bool
-	declared          lineage
-	maxText, maxLine  int // limits of one text in bytes and of one line in events
+	key              sessionKey
+	side             sidecars
+	out              sink
+	state            state
+	maxText, maxLine int // limits of one text in bytes and of one line in events
+
+	session    uint32 // as declared to out
+	hasSession bool
+	declared   lineage // that the session was declared with
+	// quiet: nothing is given to out, only the state is built that a certified prefix leads to.
+	quiet bool
 
 	rec     record
 	outline outline
 	ordinal uint64 // of the line
 	onLine  int    // events of the line so far
 	at      sdkplugin.Instant
-
-	skim bool // only what changes the state is needed of the record
+	skim    bool // the record matters for the state alone, and its events cannot change it
 
 	// The draft.
 	ev         sdkplugin.Event
@@ -322,7 +322,8 @@ func (m *mapper) claimCopy(idx int) {
 			return
 		}
 		ancestor = string(id)
-	} else if copied := r.forkedFrom.Get("messageUuid").Str(); len(copied) > 0 && len(copied) <= maxField && !bytes.Equal(copied, uuid) {
+	} else if copied := r.forkedFrom.Get("messageUuid").Str(); len(copied) > 0 && len(copied) <= maxField &&
+		!bytes.Equal(copied, uuid) {
 		uuid, proof = copied, sdkplugin.ProofNativeCopiedFrom
 	}
 	key := sessionKey{root: ancestor}

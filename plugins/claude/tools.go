@@ -11,6 +11,9 @@ const (
 	resultWithoutText = "tool_output"
 )
 
+// toolRole is the native role of every result.
+var toolRole = []byte(sdkplugin.RoleTool)
+
 // toolCall gives one call. Its body and its arguments are the input, as it stands in the structured copy of the block.
 func (m *mapper) toolCall(b *block, idx int) error {
 	native := m.rec.nativeRole()
@@ -71,7 +74,7 @@ func (m *mapper) setCallID(id []byte) {
 
 // toolResult gives the result of a call. What the client knows about version control goes to the first result of a record.
 func (m *mapper) toolResult(b *block, idx int, first bool) error {
-	m.draft(nativeOutput, []byte(sdkplugin.RoleTool), sdkplugin.ToolOutput, sdkplugin.RoleTool)
+	m.draft(nativeOutput, toolRole, sdkplugin.ToolOutput, sdkplugin.RoleTool)
 	m.block = b
 	m.walk.block(b.v)
 	m.walk.resultFiles(m.rec.toolUseResult)
@@ -88,7 +91,7 @@ func (m *mapper) toolResult(b *block, idx int, first bool) error {
 	if err != nil {
 		return err
 	}
-	content := m.readable(b, stored, "content")
+	content := readable(b, stored)
 	m.parts = m.parts[:0]
 	switch {
 	case content.IsString():
@@ -105,7 +108,7 @@ func (m *mapper) toolResult(b *block, idx int, first bool) error {
 
 // serverResult gives the result of a call that the API ran: what a person can read of it.
 func (m *mapper) serverResult(b *block, idx int) error {
-	m.draft(nativeOutput, []byte(sdkplugin.RoleTool), sdkplugin.ToolOutput, sdkplugin.RoleTool)
+	m.draft(nativeOutput, toolRole, sdkplugin.ToolOutput, sdkplugin.RoleTool)
 	m.block = b
 	m.walk.block(b.v)
 	m.walk.settle()
@@ -114,7 +117,7 @@ func (m *mapper) serverResult(b *block, idx int) error {
 	if err != nil {
 		return err
 	}
-	content := m.readable(b, stored, "content")
+	content := readable(b, stored)
 	m.parts = m.parts[:0]
 	if content.IsString() {
 		m.parts = append(m.parts, content)
@@ -145,12 +148,12 @@ func (m *mapper) readableParts(v canonical.Value) {
 	}
 }
 
-// readable returns a member of the stored block unless a repeated key makes it unreadable.
-func (m *mapper) readable(b *block, stored canonical.Value, key string) canonical.Value {
+// readable returns the content of a result unless a repeated key makes it unreadable.
+func readable(b *block, stored canonical.Value) canonical.Value {
 	if b.lost(contentChannel) {
 		return canonical.Value{}
 	}
-	return stored.Get(key)
+	return stored.Get("content")
 }
 
 // output finishes a result whose text is m.parts.
@@ -191,7 +194,7 @@ func (m *mapper) wholeCapture(b *block) sdkplugin.Capture {
 // clientResult gives the result that only the client's own member holds, without a block of the conversation.
 func (m *mapper) clientResult(idx int) error {
 	r := &m.rec
-	m.draft(nativeOutput, []byte(sdkplugin.RoleTool), sdkplugin.ToolOutput, sdkplugin.RoleTool)
+	m.draft(nativeOutput, toolRole, sdkplugin.ToolOutput, sdkplugin.RoleTool)
 	m.walk.resultFiles(r.toolUseResult)
 	m.literalEnd = len(m.walk.facts)
 	m.walk.gitOperation(r.toolUseResult.Get("gitOperation"))

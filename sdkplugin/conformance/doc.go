@@ -23,7 +23,9 @@
 // Vocabulary. A check is one promise of the contract; it passes, fails, or is
 // not run, always with a reason. A fixture writes histories in the provider's
 // format: it knows how session n with m records looks, and how records get
-// added. Without a fixture only the checks run that need none. A transcript is
+// added. Without a fixture only the checks run that need none. A sample is a
+// folder of real history, which needs no fixture and proves less. For a provider
+// in another language CommandFixture asks an executable. A transcript is
 // what one scan of one source said, independent of how it was cut into
 // batches; two scans agree when their transcripts do.
 //

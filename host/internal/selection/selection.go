@@ -7,6 +7,7 @@
 package selection
 
 import (
+	"context"
 	"strings"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -99,7 +100,7 @@ func File(r *lexical.Reader, value string) (*lexical.Set, error) {
 
 // CustomIdentity returns the documents of provider custom whose native id starts with the given provider key and source id; an
 // empty one is not compared. The identity is no column: every document of the provider is read.
-func CustomIdentity(gen *core.Generation, providerKey, sourceID string) (*lexical.Set, error) {
+func CustomIdentity(ctx context.Context, gen *core.Generation, providerKey, sourceID string) (*lexical.Set, error) {
 	custom := -1
 	for i, name := range gen.Manifest().Providers {
 		if name == "custom" {
@@ -115,6 +116,9 @@ func CustomIdentity(gen *core.Generation, providerKey, sourceID string) (*lexica
 	var buf []byte
 	var e record.Event
 	r.Where(func(c *lexical.Columns, doc uint32) bool { return c.Provider(doc) == uint16(custom) }).Each(func(d lexical.Doc) bool {
+		if err = ctx.Err(); err != nil {
+			return false
+		}
 		if buf, err = gen.EventInto(buf, d, &e); err != nil {
 			return false
 		}
