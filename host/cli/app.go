@@ -48,6 +48,8 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(a.Stderr)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
 	err := unknownCommand(root, args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
@@ -70,15 +72,19 @@ func (a *App) root() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) },
 	}
 	root.SetVersionTemplate("ctx {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: flagProblem(err)} })
+	root.SetUsageTemplate(usageTemplate)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dataRoot, "data-root", "", "`path` of the data root (environment CTX_DATA_ROOT; default ~/.ctx)")
-	flags.Var(&a.color, "color", "color of human output: `auto`, always or never")
-	flags.BoolVar(&a.quiet, "quiet", envTrue(a.Getenv("CTX_QUIET")), "hide successful human text of setup and status")
+	flags.Var(&a.color, "color", "color of human output: auto, always or never")
+	a.quiet = envTrue(a.Getenv("CTX_QUIET"))
+	flags.Var(toggle{&a.quiet}, "quiet", "hide successful text of setup and status, never errors, JSON or other results")
+	flags.Lookup("quiet").NoOptDefVal = "true"
 	flags.Lookup("quiet").DefValue = "false"
 	for _, add := range a.commands() {
 		root.AddCommand(add)
 	}
+	wrapHelp(root)
 	return root
 }
 
@@ -113,7 +119,7 @@ func missingCommand(cmd *cobra.Command) error {
 // exist would mislead.
 func unknownCommand(root *cobra.Command, args []string) error {
 	cmd, rest, err := root.Find(args)
-	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) {
 		return nil
 	}
 	return noArguments(cmd, rest)
@@ -142,8 +148,11 @@ func suggestion(cmd *cobra.Command, word string) string {
 
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 && what == "query" {
+			return usage(cmd, "one query at most; put several words in quotes: "+quoteWord(strings.Join(args, " ")))
+		}
 		if len(args) > 1 {
-			return usage(cmd, "one "+what+" at most; put several words in quotes: "+quoteWord(strings.Join(args, " ")))
+			return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
 		}
 		return nil
 	}
@@ -153,11 +162,11 @@ func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch len(args) {
 		case 0:
-			return usage(cmd, "a "+what+" is needed")
+			return usage(cmd, what+" is needed")
 		case 1:
 			return nil
 		}
-		return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
+		return usage(cmd, "only "+what+" is taken, got "+quoteWord(args[1])+" too")
 	}
 }
 

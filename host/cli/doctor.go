@@ -47,7 +47,7 @@ read again, and the answer says what was checked.`,
 		}
 		d := diagnosis{SchemaVersion: 1, Findings: append([]string{}, report.Findings()...), SourceEpoch: report,
 			Daemon: report.Daemon, Upgrade: report.Upgrade}
-		if deep && report.Initialized {
+		if deep && report.Lexical.Reason != "generation_not_published" {
 			if d.Deep, err = s.deepCheck(cmd); err != nil {
 				return err
 			}

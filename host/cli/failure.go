@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -114,8 +115,11 @@ func errorObject(f *fault.Error) map[string]any {
 func (a *App) printFailure(f *fault.Error) {
 	style := a.stderrStyle()
 	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(f.Message))
-	if f.Hint != "" {
+	switch {
+	case strings.HasPrefix(f.Hint, "ctx "):
 		fmt.Fprintf(a.Stderr, "\nNext\n  %s\n", style.safe(f.Hint))
+	case f.Hint != "":
+		fmt.Fprintf(a.Stderr, "  %s\n", style.safe(f.Hint))
 	}
 }
 

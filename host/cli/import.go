@@ -30,14 +30,14 @@ exactly one path. Only what is new is read. A source that fails keeps its old re
 	flags := cmd.Flags()
 	flags.StringVar(&f.provider, "provider", "", "only this provider")
 	flags.StringVar(&f.path, "path", "", "exactly this `path`, once (with --provider)")
-	flags.StringVar(&f.relocate, "relocate-from", "", "the `path` that --path was imported from before")
+	flags.StringVar(&f.relocate, "relocate-from", "", "`path` where --path was before; ids never depend on paths, so nothing else changes")
 	flags.StringVar(&f.historySource, "history-source", "", "one source of a history plugin, `plugin/source`")
 	flags.StringArrayVar(&f.manifests, "history-source-manifest", nil, "manifest `file` of a history plugin (repeatable)")
 	flags.BoolVar(&f.resetCursor, "reset-cursor", false, "read the source from its beginning")
 	choiceFlag(cmd, &f.inputFormat, "input-format", "", "format of --path", "ctx-history-jsonl-v1", "custom-history-jsonl-v1")
 	flags.BoolVar(&f.all, "all", false, "everything that is discovered")
 	flags.BoolVar(&f.resume, "resume", false, "go on after an interrupted import; nothing is stored twice")
-	flags.BoolVar(&f.noDaemon, "no-daemon", false, "never start a background process for this")
+	flags.BoolVar(&f.noDaemon, "no-daemon", false, "start no background process (this version has none)")
 	flags.BoolVar(&f.partial, "partial", false, "keep what was read when some sources fail (always so)")
 	_ = flags.MarkHidden("partial")
 	choiceFlag(cmd, &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
@@ -60,15 +60,16 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	given := cmd.Flags().Changed
 	switch {
-	case f.path != "" && f.provider == "" && f.inputFormat == "":
+	case given("path") && !given("provider") && !given("input-format"):
 		return usage(cmd, "--path needs --provider")
-	case f.relocate != "" && f.path == "":
+	case given("relocate-from") && !given("path"):
 		return usage(cmd, "--relocate-from needs --path")
-	case f.inputFormat != "" && f.path == "":
+	case given("input-format") && !given("path"):
 		return usage(cmd, "--input-format needs --path")
 	}
-	return nil
+	return refuseBlank(cmd, fault.InvalidRequest, "provider", "path", "relocate-from", "history-source")
 }
 
 // unserved names what the installed providers cannot read.
@@ -90,9 +91,14 @@ func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
 	if err := f.unserved(); err != nil {
 		return err
 	}
+	if f.provider != "" {
+		if f.provider, err = s.provider(f.provider); err != nil {
+			return err
+		}
+	}
 	sink, end := a.progressSink(f.progress, f.format)
 	report, err := s.refresh(cmd.Context(), refresh.Request{
-		All: f.all || f.provider == "" && f.path == "", Provider: f.provider, Path: f.path, Resume: f.resume,
+		All: f.all || f.provider == "" && f.path == "", Provider: f.provider, Path: f.path, Resume: f.resume, Reset: f.resetCursor,
 		Trigger: "import", Progress: sink,
 	})
 	end()
@@ -102,7 +108,7 @@ func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
 	if err := a.printReport(report, f.format); err != nil {
 		return err
 	}
-	return a.importOutcome(report, f.format)
+	return a.importOutcome(report)
 }
 
 func (a *App) printReport(report *refresh.Report, format string) error {
@@ -121,6 +127,12 @@ func (a *App) printReport(report *refresh.Report, format string) error {
 		field{"Sources", optional(t.Current.Sources)}, field{"Events", optional(t.Current.IndexedDocuments)},
 		field{"Gone", positive(&t.GoneSources)})
 	printFailures(p, report.Failures())
+	switch {
+	case report.Totals.FailedSources > 0:
+		p.next("ctx status")
+	case report.Totals.ImportedEvents > 0:
+		p.next(`ctx search "why did the test fail"`)
+	}
 	return p.err
 }
 
@@ -130,6 +142,8 @@ func importHeadline(report *refresh.Report) (mark, string) {
 		return markFailed, "Nothing could be imported"
 	case report.Totals.FailedSources > 0:
 		return markWarning, "Imported, but some sources failed"
+	case report.Totals.Change == refresh.NoOp && report.Totals.Current.Sources == nil:
+		return markWarning, "No agent history was found on this machine"
 	case report.Totals.Change == refresh.NoOp:
 		return markDone, "Nothing new"
 	case report.Totals.RejectedRecords > 0:
@@ -153,16 +167,17 @@ func printFailures(p *page, failures []*refresh.FailureRow) {
 		fields = append(fields, field{row.Provider, fmt.Sprintf("%s: %s", oneLine(row.Selector), oneLine(row.Detail))})
 	}
 	p.section("Source failures", fields...)
-	p.next("ctx sources")
 }
 
 // importOutcome turns an import in which everything failed into exit 1; the first failure is told on stderr.
-func (a *App) importOutcome(report *refresh.Report, format string) error {
+func (a *App) importOutcome(report *refresh.Report) error {
 	if report.Outcome != refresh.Failure {
 		return nil
 	}
-	if format == "json" {
-		fmt.Fprintf(a.Stderr, "%s\n", report.FirstFailure())
+	for _, row := range report.Failures() {
+		style := a.stderrStyle()
+		fmt.Fprintf(a.Stderr, "%s %s: %s: %s\n", style.mark(markFailed), row.Provider, style.safe(oneLine(row.Selector)), oneLine(row.Detail))
+		break
 	}
 	return reported{exitFailed}
 }

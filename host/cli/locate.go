@@ -51,10 +51,13 @@ func (a *App) locateSessionCommand() *cobra.Command {
 
 func (a *App) locateEventCommand() *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from", Args: exactlyOne("event id")}
+	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from", Args: exactlyOne("an event id")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.open()
 		if err != nil {
+			return err
+		}
+		if _, _, err := history.ParseID("event", args[0]); err != nil {
 			return err
 		}
 		view, err := history.Open(cmd.Context(), s.store)

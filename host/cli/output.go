@@ -20,7 +20,7 @@ type resultWriter struct {
 }
 
 func newResultWriter(w io.Writer) *resultWriter {
-	return &resultWriter{buf: bufio.NewWriterSize(w, 64<<10)}
+	return &resultWriter{buf: bufio.NewWriterSize(w, 64<<10), file: w}
 }
 
 func (r *resultWriter) Write(p []byte) (int, error) {

@@ -40,24 +40,47 @@ func (l *progressLines) show(p refresh.Progress) {
 		return
 	}
 	l.stage, l.next = p.Stage, elapsed+2*time.Second
-	fmt.Fprintf(l.w, "%s: %s\n", stageName(p.Stage), strings.Join(progressParts(p), ", "))
+	fmt.Fprintln(l.w, joinNonEmpty(": ", stageName(p.Stage), strings.Join(progressParts(p), ", ")))
 }
 
 func progressParts(p refresh.Progress) []string {
-	parts := []string{fmt.Sprintf("%d %%", int(p.Percent))}
+	var parts []string
 	if p.TotalBytes > 0 {
-		parts = append(parts, size(p.CompletedBytes)+" of "+size(p.TotalBytes))
-	}
-	if p.TotalSources > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s sources", count(p.CompletedSource), count(p.TotalSources)))
+		parts = append(parts, percentOf(p))
 	}
 	if rate := rateOf(p); rate != "" {
 		parts = append(parts, rate)
 	}
-	if p.RemainingMillis != nil && !p.Done {
-		parts = append(parts, "about "+took(time.Duration(*p.RemainingMillis)*time.Millisecond)+" left")
+	if left := leftOf(p); left != "" {
+		parts = append(parts, left)
+	}
+	if p.TotalBytes > 0 {
+		parts = append(parts, size(p.CompletedBytes)+" of "+size(p.TotalBytes))
+	}
+	if p.TotalSources > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s", count(p.CompletedSource), plural(p.TotalSources, "source")))
 	}
 	return parts
+}
+
+// percentOf stays below 100 until everything is published.
+func percentOf(p refresh.Progress) string {
+	percent := int(p.Percent)
+	if !p.Done {
+		percent = min(percent, 99)
+	}
+	return fmt.Sprintf("%d %%", percent)
+}
+
+func leftOf(p refresh.Progress) string {
+	if p.RemainingMillis == nil || p.Done || p.Stage != refresh.StageReading {
+		return ""
+	}
+	left := time.Duration(*p.RemainingMillis) * time.Millisecond
+	if left < time.Second {
+		return "under 1 s left"
+	}
+	return "about " + took(left) + " left"
 }
 
 func rateOf(p refresh.Progress) string {
@@ -85,14 +108,31 @@ type progressBar struct {
 const barCells = 24
 
 func (b *progressBar) show(p refresh.Progress) {
-	line := b.cells(p.Percent) + " " + strings.Join(progressParts(p), "  ")
-	if p.Stage != refresh.StageReading && !p.Done {
-		line += "  " + strings.ToLower(stageName(p.Stage))
-	} else if p.CurrentSource != nil {
-		line += "  " + oneLine(*p.CurrentSource)
+	what := strings.ToLower(stageName(p.Stage))
+	if p.Stage == refresh.StageReading && p.CurrentSource != nil {
+		what = shortSource(*p.CurrentSource)
+	}
+	// The most telling parts come first; what does not fit is left out whole.
+	line, room := b.cells(p.Percent), b.style.width-1-barCells
+	for _, part := range append([]string{what}, progressParts(p)...) {
+		if room -= utf8.RuneCountInString(part) + 2; room < 0 {
+			break
+		}
+		line += "  " + part
 	}
 	fmt.Fprintf(b.w, "\r\x1b[K%s", clipColumns(line, b.style.width-1))
 	b.drawn = true
+}
+
+// shortSource is the last part of a source's name, cut to what leaves room for figures.
+func shortSource(name string) string {
+	const most = 24
+	name = oneLine(name)
+	name = name[strings.LastIndexAny(name, "/\\")+1:]
+	if runes := []rune(name); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return name
 }
 
 func (b *progressBar) cells(percent float64) string {

@@ -17,7 +17,7 @@ func (a *App) providerServeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve NAME",
 		Short: "Serve a built-in provider over a private socket",
-		Args:  exactlyOne("provider name"),
+		Args:  exactlyOne("a provider name"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, p := range a.Providers {
 				if p.Name == args[0] {

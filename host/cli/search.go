@@ -39,7 +39,7 @@ Results of tools are searched like any other text. A query, a --term or --file i
 	flags.StringVar(&f.req.SourceID, "source-id", "", "only this custom source id")
 	flags.StringVar(&f.req.SourceFormat, "source-format", "", "only this source format")
 	flags.StringVar(&f.req.Workspace, "workspace", "", "only sessions in directories that contain this text")
-	flags.StringVar(&f.req.Since, "since", "", "only events since an RFC 3339 time or `<n>d` days back")
+	flags.StringVar(&f.req.Since, "since", "", "only events since an RFC 3339 time or <n>d days back")
 	flags.StringVar(&f.req.File, "file", "", "only events about files whose path contains this text")
 	flags.StringArrayVar(&f.req.SourceRoots, "source-root", nil, "only this named root (repeatable)")
 	flags.StringArrayVar(&f.req.SourceGroups, "source-group", nil, "only this group of named roots (repeatable)")
@@ -52,7 +52,7 @@ Results of tools are searched like any other text. A query, a --term or --file i
 	choiceFlag(cmd, &f.backend, "backend", "", "retrieval", "hybrid", "semantic", "lexical")
 	f.weight = search.DefaultWeight
 	flags.Var(fraction{&f.weight}, "semantic-weight", "weight of the semantic part, 0.0 to 1.0")
-	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date first", "background", "off", "wait")
+	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date first (background does nothing without a background process)", "background", "off", "wait")
 	flags.BoolVar(&f.includeCaller, "include-current-session", false, "do not leave out the session that runs this command")
 	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
@@ -64,6 +64,10 @@ func (a *App) runSearch(cmd *cobra.Command, f *searchFlags, args []string) error
 		if err := exclusive(cmd, pair...); err != nil {
 			return err
 		}
+	}
+	if err := refuseBlank(cmd, fault.InvalidRequest, "provider", "history-source", "provider-key", "source-id", "source-format",
+		"workspace", "since", "file", "session"); err != nil {
+		return err
 	}
 	s, err := a.open()
 	if err != nil {
@@ -152,7 +156,13 @@ func (a *App) printAnswer(answer *search.Answer, verbose bool) error {
 func printHit(p *page, row *search.Row, verbose bool) {
 	p.gap()
 	first, rest := snippetLines(row)
-	p.printf("%d. %s\n", row.Rank, p.style.bold(p.style.safe(first)))
+	for i, piece := range p.wrap(strings.ReplaceAll(p.style.safe(first), "\t", " "), 4) {
+		if i == 0 {
+			p.printf("%d. %s\n", row.Rank, p.style.bold(piece))
+			continue
+		}
+		p.printf("   %s\n", p.style.bold(piece))
+	}
 	if rest != "" {
 		p.body(3, rest)
 	}
@@ -175,26 +185,36 @@ func printHit(p *page, row *search.Row, verbose bool) {
 	}
 	if len(row.ShortCommands) > 0 {
 		fields = append(fields, field{"Inspect", row.ShortCommands[0]})
-		if verbose && len(row.ShortCommands) > 1 {
-			fields = append(fields, field{"Next", strings.Join(row.ShortCommands[1:], "; ")})
+	}
+	width := 8
+	for _, f := range fields {
+		if f.value != "" {
+			width = max(width, len(f.label))
 		}
 	}
-	p.fields(3, 8, fields)
+	p.fields(3, width, fields)
+	if verbose && len(row.ShortCommands) > 1 {
+		p.printf("   %s\n", p.style.dim("Next"))
+		for _, command := range row.ShortCommands[1:] {
+			p.printf("     %s\n", command)
+		}
+	}
 }
 
 func verboseFields(row *search.Row) []field {
 	return []field{
 		{"Type", joinNonEmpty(" ", row.Role, row.Type)},
-		{"Event id", row.EventID},
+		{"Event", row.EventID},
 		{"Ctx session", row.SessionID},
 		{"Provider session", row.ProviderSession},
 		{"Source", row.SourceFormat},
 		{"Sequence", fmt.Sprint(row.EventSeq)},
+		{"Relationship", row.Relationship},
 		{"Parent", row.Parent},
 		{"Root", row.Root},
 		{"Matched", strings.Join(row.Why, ", ")},
 		{"Rank", fmt.Sprint(row.Rank)},
-		{"Score", fmt.Sprintf("%.4g", float32(row.Score))},
+		{"Retrieval score", fmt.Sprintf("%.4g", float32(row.Score))},
 	}
 }
 
@@ -217,17 +237,20 @@ func agentLabel(row *search.Row) string {
 }
 
 func printNoHits(p *page, answer *search.Answer) {
-	what := "the filters"
-	if answer.Query != "" {
-		what = quoteWord(answer.Query)
+	switch {
+	case answer.Query != "" && len(search.Words(answer.Query)) == 0:
+		p.outcome(markWarning, "Nothing found: %s holds no word that can be searched", quoteWord(answer.Query))
+	case answer.Query != "":
+		p.outcome(markWarning, "Nothing found for %s", quoteWord(answer.Query))
+	default:
+		p.outcome(markWarning, "Nothing found for the file %s", quoteWord(answer.Filters.File))
 	}
-	p.outcome(markWarning, "Nothing found for %s", p.style.safe(what))
 	c := &answer.Coverage
 	line := fmt.Sprintf("Searched %s, %s, %s", plural(c.Sources, "source"), plural(c.Sessions, "session"), plural(c.Events, "event"))
 	for _, part := range []struct {
 		n    *int
 		what string
-	}{{c.SourcesStale, "stale"}, {c.SourcesFailed, "failed"}, {&c.SourcesUnselected, "left out by filters"}} {
+	}{{c.SourcesStale, "sources stale"}, {c.SourcesFailed, "sources failed"}, {&c.SourcesUnselected, "sources left out by filters"}} {
 		if part.n != nil && *part.n > 0 {
 			line += fmt.Sprintf("; %s %s", count(*part.n), part.what)
 		}
@@ -238,7 +261,12 @@ func printNoHits(p *page, answer *search.Answer) {
 		}
 	}
 	p.printf("%s\n", line)
-	p.next("fewer or other words, or leave a filter out", "ctx status")
+	if c.Relaxations != nil && len(*c.Relaxations) > 0 {
+		p.printf("The same search without %s finds something.\n", flagOfFilter((*c.Relaxations)[0].Drop))
+	} else if answer.Query != "" {
+		p.printf("Try fewer or other words.\n")
+	}
+	p.next("ctx status")
 }
 
 // flagOfFilter names the flag behind a filter of the coverage report.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
 	"github.com/agenthistory/ctx/host/status"
@@ -45,7 +46,7 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 		return err
 	}
 	if f.semantic {
-		return fault.New("semantic_unsupported", "semantic search is not part of this version").WithHint("ctx setup")
+		return semanticRefused(s, f)
 	}
 	if err := os.MkdirAll(s.dataRoot, 0o700); err != nil {
 		return fault.Wrap(err, fault.ResourceUnavailable, "the data root cannot be created").
@@ -71,13 +72,28 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 	}
 	request.SourceCount = observed.Sources.Selected
 	answer := newSetupAnswer(observed, request, f)
-	if f.format == "json" {
-		return writeDocument(a.Stdout, answer)
+	switch {
+	case f.format == "json":
+		err = writeDocument(a.Stdout, answer)
+	case !a.quiet || report != nil && report.Outcome == refresh.Failure:
+		err = a.printSetup(observed, answer, report)
 	}
-	if a.quiet {
-		return nil
+	if err != nil || report == nil {
+		return err
 	}
-	return a.printSetup(observed, answer, report)
+	return a.importOutcome(report)
+}
+
+// semanticRefused says why semantic search cannot be switched on.
+func semanticRefused(s *session, f *setupFlags) error {
+	why := "semantic search is not part of this version"
+	switch {
+	case f.noDaemon:
+		why = "--semantic needs the background process that --no-daemon forbids"
+	case s.config.Indexing.Mode == config.ModeManual:
+		why = "--semantic needs automatic indexing, and the configured mode is manual"
+	}
+	return fault.New("semantic_unsupported", "%s", why).With("detail", why).WithRetry(false)
 }
 
 // setupAnswer is the JSON object of setup: the status report with a few members of its own.
@@ -178,7 +194,11 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 		p.outcome(markWarning, "Not indexed: --no-daemon asked for no refresh")
 	case report != nil && report.Outcome == refresh.Failure:
 		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(report.FirstFailure()))
-	case answer.Mode == "ready" || observed.Initialized:
+	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
+		p.outcome(markWarning, "No agent history was found on this machine")
+	case report != nil && report.Totals.FailedSources > 0:
+		p.outcome(markWarning, "Ready, but %s could not be read", plural(report.Totals.FailedSources, "source"))
+	case observed.Initialized:
 		p.outcome(markDone, "%s", readyLine(report))
 	default:
 		p.outcome(markWarning, "Not ready: %s", answer.Mode)
@@ -189,12 +209,15 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 	if report != nil {
 		printFailures(p, report.Failures())
 	}
-	if !observed.Initialized {
+	switch {
+	case !observed.Initialized:
 		p.section("Data", field{"Root", observed.DataRoot})
 		p.next("ctx import --all")
-		return p.err
+	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
+		p.next("ctx sources --all")
+	default:
+		p.next(`ctx search "why did the test fail"`)
 	}
-	p.next(`ctx search "why did the test fail"`)
 	return p.err
 }
 
@@ -202,6 +225,9 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 func readyLine(report *refresh.Report) string {
 	if report == nil {
 		return "Ready"
+	}
+	if report.Totals.Change == refresh.NoOp {
+		return "Ready: nothing new"
 	}
 	line := "Ready: indexed in the foreground"
 	if report.Receipt.Timings.Total > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/history"
 )
 
@@ -26,9 +27,15 @@ func (s *sessionFlags) selector(cmd *cobra.Command, app *session, args []string)
 	selector := history.SessionSelector{ProviderSession: s.providerSession}
 	if len(args) == 1 {
 		selector.ID = args[0]
+		if _, _, err := history.ParseID("session", args[0]); err != nil {
+			return selector, err
+		}
 	}
-	if selector.ID == "" && s.providerSession == "" {
+	if len(args) == 0 && !cmd.Flags().Changed("provider-session") {
 		return selector, usage(cmd, "a session id or --provider-session is needed")
+	}
+	if err := refuseBlank(cmd, fault.InvalidRequest, "provider", "provider-session"); err != nil {
+		return selector, err
 	}
 	if s.provider != "" {
 		id, err := app.provider(s.provider)
@@ -75,7 +82,7 @@ Mode lite shows what was asked and the last answer to it, full every message, lo
 	}
 	selected.add(cmd)
 	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
-	cmd.Flags().Var(bounded{&most, 1, 1<<31 - 1}, "max-events", "stop after `n` events")
+	cmd.Flags().Var(positiveCount{&most}, "max-events", "stop after `n` events")
 	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
 	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
 	return cmd
@@ -88,7 +95,11 @@ func writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptT
 	case format == "jsonl":
 		return transcript.WriteJSONL(w)
 	case format == "markdown":
-		return t.markdown(w, transcript)
+		safe := func(text string) string { return text }
+		if !toFile {
+			safe = t.app.stdoutStyle().safe
+		}
+		return t.markdown(w, transcript, safe)
 	case toFile:
 		return t.plain(w, transcript)
 	}
@@ -101,11 +112,14 @@ func (a *App) showEventCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "event ID",
 		Short: "Show one event, with its neighbours if wanted",
-		Args:  exactlyOne("event id"),
+		Args:  exactlyOne("an event id"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.open()
 		if err != nil {
+			return err
+		}
+		if _, _, err := history.ParseID("event", args[0]); err != nil {
 			return err
 		}
 		view, err := history.Open(cmd.Context(), s.store)
@@ -145,7 +159,7 @@ func (a *App) printWindow(view *history.View, found *history.Window, format stri
 		_, err = a.Stdout.Write(lines)
 		return err
 	case "markdown":
-		return windowMarkdown(a.Stdout, found)
+		return windowMarkdown(a.Stdout, found, a.stdoutStyle().safe)
 	}
 	return a.windowText(view, found)
 }
@@ -168,7 +182,7 @@ func (a *App) windowText(view *history.View, found *history.Window) error {
 	return p.err
 }
 
-func windowMarkdown(w io.Writer, found *history.Window) error {
+func windowMarkdown(w io.Writer, found *history.Window, safe func(string) string) error {
 	if _, err := fmt.Fprintf(w, "# Event %s\n\n", found.Selected.Event.ID); err != nil {
 		return err
 	}
@@ -178,7 +192,7 @@ func windowMarkdown(w io.Writer, found *history.Window) error {
 		}
 	}
 	for _, shown := range found.Events {
-		if err := eventMarkdown(w, shown); err != nil {
+		if err := eventMarkdown(w, shown, safe); err != nil {
 			return err
 		}
 	}

@@ -84,8 +84,11 @@ func (a *App) printStatus(r *status.Report) error {
 	p := a.page()
 	findings := r.Findings()
 	switch {
-	case !r.Initialized:
+	case r.Lexical.Reason == "generation_not_published":
 		p.outcome(markWarning, "Nothing is indexed yet")
+		findings = findings[:0]
+	case !r.Initialized:
+		p.outcome(markFailed, "The index cannot be used")
 	case len(findings) > 0:
 		p.outcome(markWarning, "Needs attention")
 	default:
@@ -111,7 +114,11 @@ func (a *App) printStatus(r *status.Report) error {
 	)
 	if !r.Initialized {
 		p.section("Data", field{"Root", r.DataRoot}, field{"Config", r.ConfigPath})
-		p.next("ctx setup")
+		next := "ctx doctor --deep"
+		if r.Lexical.Reason == "generation_not_published" {
+			next = "ctx setup"
+		}
+		p.next(next)
 	} else if len(findings) > 0 {
 		p.next("ctx doctor")
 	}

@@ -107,8 +107,8 @@ func activityLine(activity *record.Activity) string {
 	if call := activity.Invocation; call != nil {
 		parts = append(parts, joinNonEmpty(" / ", call.Protocol, call.Server, call.Tool))
 	}
-	if result := activity.Result; result != nil {
-		parts = append(parts, joinNonEmpty(" ", "result", result.Status))
+	if result := activity.Result; result != nil && result.Status != "" {
+		parts = append(parts, "result "+result.Status)
 	}
 	files := 0
 	for _, fact := range activity.Facts {
@@ -160,13 +160,13 @@ func (t *transcriptText) plain(w io.Writer, transcript *history.Transcript) erro
 	return nil
 }
 
-func (t *transcriptText) markdown(w io.Writer, transcript *history.Transcript) error {
+func (t *transcriptText) markdown(w io.Writer, transcript *history.Transcript, safe func(string) string) error {
 	s := t.session
 	name := s.ProviderSessionID
 	if name == "" {
 		name = s.ID.String()
 	}
-	head := fmt.Sprintf("# %s session %s\n\n- ctx_session_id: `%s`\n", s.Provider, name, s.ID)
+	head := fmt.Sprintf("# %s session %s\n\n- ctx_session_id: `%s`\n", s.Provider, safe(name), s.ID)
 	if s.SourceState == "gone" {
 		head += "- " + goneMark + "\n"
 	}
@@ -181,7 +181,7 @@ func (t *transcriptText) markdown(w io.Writer, transcript *history.Transcript) e
 		if shown == nil {
 			break
 		}
-		if err := eventMarkdown(w, shown); err != nil {
+		if err := eventMarkdown(w, shown, safe); err != nil {
 			return err
 		}
 	}
@@ -192,9 +192,10 @@ func (t *transcriptText) markdown(w io.Writer, transcript *history.Transcript) e
 	return nil
 }
 
-func eventMarkdown(w io.Writer, shown *history.Shown) error {
+// eventMarkdown writes one event; safe makes its text harmless where it goes to a terminal.
+func eventMarkdown(w io.Writer, shown *history.Shown, safe func(string) string) error {
 	e := shown.Event
-	_, err := fmt.Fprintf(w, "## %s - %s - %s\n\nctx_event_id: `%s`\n\n%s\n\n", orDash(e.Role), e.Type, orDash(eventTime(e)), e.ID, shown.Text())
+	_, err := fmt.Fprintf(w, "## %s - %s - %s\n\nctx_event_id: `%s`\n\n%s\n\n", safe(orDash(e.Role)), safe(e.Type), orDash(eventTime(e)), e.ID, safe(shown.Text()))
 	return err
 }
 

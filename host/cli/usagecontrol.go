@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/fault"
 )
 
 // usageStore is the file that holds the local usage counters.
@@ -61,8 +62,14 @@ func (s *session) controlUsage(action, format string) error {
 		return nil
 	}
 	p := s.app.page()
-	p.outcome(markDone, "Local usage: %s", action)
-	p.section("", field{"Store", done.Store}, field{"Environment", done.Environment})
+	switch {
+	case action == "reset":
+		p.outcome(markDone, "Local usage counters: %s", done.Store)
+	case *done.Effective != *done.Persisted:
+		p.outcome(markWarning, "Local usage is %s in the config, but CTX_LOCAL_USAGE_ENABLED says otherwise", onOff(*done.Persisted))
+	default:
+		p.outcome(markDone, "Local usage is %s", onOff(*done.Persisted))
+	}
 	return p.err
 }
 
@@ -97,8 +104,16 @@ func (s *session) resetUsage() (state string, err error) {
 		case err == nil:
 			state = "cleared"
 		case !errors.Is(err, fs.ErrNotExist):
-			return "", err
+			return "", fault.Wrap(err, fault.ResourceUnavailable, "the usage counters cannot be removed").
+				WithHint("check the owner and the permissions of the data root")
 		}
 	}
 	return state, nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/hex"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -80,7 +81,7 @@ func quote(text string) string {
 	if r := []rune(text); len(r) > most {
 		text = string(r[:most]) + "..."
 	}
-	return "\"" + text + "\""
+	return strconv.Quote(text)
 }
 
 // resolve finds the one id behind text. A prefix must be unique over both generations; what only the retained one holds is not

@@ -87,6 +87,7 @@ func (r *run) finish(s *scan, m *historyv1.SourceEnd) error {
 	}
 	cert := s.certificate(m)
 	if cert.Counts.Complete > 0 && cert.Counts.Rejected == cert.Counts.Complete {
+		s.rejected = m.GetRejectionsTotal() + s.refused.Load()
 		r.abandon(s, classMalformed, "none of its records can be read")
 		return nil
 	}
@@ -185,7 +186,7 @@ func (s *scan) certificate(m *historyv1.SourceEnd) core.Certificate {
 // the sighting alone is worth keeping.
 func (r *run) unchanged(s *scan, c *core.Certificate) (bool, error) {
 	old := s.item.cert
-	if old == nil || r.rebuild || !s.readAs(old) || c.ContentDigest != old.ContentDigest || c.CertifiedBytes != old.CertifiedBytes {
+	if old == nil || r.rebuild || !s.readAs(&old.Certificate) || c.ContentDigest != old.ContentDigest || c.CertifiedBytes != old.CertifiedBytes {
 		return false, nil
 	}
 	counts := old.Counts

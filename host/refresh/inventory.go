@@ -31,7 +31,7 @@ type item struct {
 	wire     *historyv1.Source
 	source   record.Digest
 	format   *format
-	cert     *core.Certificate // nil: not stored yet
+	cert     *known // nil: not stored yet
 }
 
 // path is where the source lies on disk.

@@ -16,32 +16,32 @@ import (
 
 // plan is what a run has to do.
 type plan struct {
-	present map[record.Digest]*item // every source of the inventories, each at the place that counts
-	scans   map[*provider][]*scan   // what to read, biggest first
-	touched []*item                 // unchanged, but seen at another place or under another route
-	revived []*item                 // unchanged and back on disk
-	same    uint64                  // unchanged sources
+	scans   map[*provider][]*scan // what to read, biggest first
+	touched []*item               // unchanged, but seen at another place or under another route
+	revived []*item               // unchanged and back on disk
+	same    uint64                // unchanged sources
 	files   uint64
 	bytes   uint64 // to read
 }
 
 // plan compares the inventories with the certificates.
 func (r *run) plan() *plan {
-	found := 0
-	for _, provider := range r.providers {
-		found += len(provider.items)
-	}
-	p := &plan{present: make(map[record.Digest]*item, found), scans: map[*provider][]*scan{}}
+	p := &plan{scans: map[*provider][]*scan{}}
+	fresh := map[record.Digest]*item{} // sources that are not stored, each at the place that counts
 	for _, provider := range r.providers {
 		for _, i := range provider.items {
-			if other, ok := p.present[i.source]; !ok || i.before(other) {
-				p.present[i.source] = i
+			if i.cert = r.certs[i.source]; i.cert != nil {
+				if i.cert.at == nil || i.before(i.cert.at) {
+					i.cert.at = i
+				}
+			} else if other := fresh[i.source]; other == nil || i.before(other) {
+				fresh[i.source] = i
 			}
 		}
 	}
 	for _, provider := range r.providers {
 		for _, i := range provider.items {
-			if p.present[i.source] == i {
+			if i.cert != nil && i.cert.at == i || i.cert == nil && fresh[i.source] == i {
 				r.decide(p, i)
 			}
 		}
@@ -76,8 +76,7 @@ func (i *item) before(o *item) bool {
 
 // decide chooses between nothing, a new sighting, an append and a full read of one source.
 func (r *run) decide(p *plan, i *item) {
-	i.cert = r.certs[i.source]
-	if i.cert != nil && r.rebuild {
+	if i.cert != nil && (r.rebuild || r.req.Reset) {
 		p.add(&scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()})
 		return
 	}
@@ -86,7 +85,7 @@ func (r *run) decide(p *plan, i *item) {
 		return
 	}
 	c := i.cert
-	if c == nil || !i.readAs(c) {
+	if c == nil || !i.readAs(&c.Certificate) {
 		p.add(&scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()})
 		return
 	}
@@ -136,7 +135,7 @@ func (r *run) elsewhere(i *item) bool {
 		return false
 	}
 	if home == i.path() {
-		return i.readAs(i.cert) && bytes.Equal(i.cert.Observation, i.wire.GetObservation())
+		return i.readAs(&i.cert.Certificate) && bytes.Equal(i.cert.Observation, i.wire.GetObservation())
 	}
 	info, err := os.Lstat(home)
 	return err == nil && info.Mode().IsRegular() && info.ModTime().UnixNano() >= i.wire.GetMtimeNs()
@@ -144,7 +143,7 @@ func (r *run) elsewhere(i *item) bool {
 
 // absent lists the stored sources that the run proves to be gone: a complete inventory of their route lacks them, and no other
 // route has them.
-func (r *run) absent(p *plan) []*core.Certificate {
+func (r *run) absent() []*known {
 	listed := map[string]bool{}
 	for _, provider := range r.providers {
 		for _, s := range provider.routes {
@@ -153,14 +152,18 @@ func (r *run) absent(p *plan) []*core.Certificate {
 			}
 		}
 	}
-	var gone []*core.Certificate
-	for _, c := range r.certs {
-		if listed[c.Route] && p.present[c.Source] == nil && (c.State == core.Present || r.dropsGone()) {
-			gone = append(gone, c)
+	return r.lacking(listed)
+}
+
+// lacking lists the stored sources of some routes that no inventory has, by source.
+func (r *run) lacking(routes map[string]bool) []*known {
+	var out []*known
+	for _, c := range r.stored {
+		if c.at == nil && routes[c.Route] && (c.State == core.Present || r.dropsGone()) {
+			out = append(out, c)
 		}
 	}
-	slices.SortFunc(gone, func(a, b *core.Certificate) int { return bytes.Compare(a.Source[:], b.Source[:]) })
-	return gone
+	return out
 }
 
 // missing reports whether a path certainly does not exist now.

@@ -25,7 +25,7 @@ const (
 // A run over one provider renews what concerns that provider.
 type Receipt struct {
 	SchemaVersion int                        `json:"schema_version"`
-	State         string                     `json:"state"` // published
+	State         string                     `json:"state"` // published or failed
 	Outcome       Outcome                    `json:"outcome"`
 	Trigger       string                     `json:"trigger"`
 	FinishedAtMS  int64                      `json:"finished_at_ms"`
@@ -101,6 +101,9 @@ func (r *run) keepReceipt(rep *Report, all counts, failures []*failure) (Receipt
 		SchemaVersion: receiptSchema, State: "published", Outcome: rep.Outcome, Trigger: r.req.Trigger,
 		FinishedAtMS: time.Now().UnixMilli(), Generation: rep.Generation, Providers: map[string]ProviderReceipt{}, Timings: r.timings,
 	}
+	if rep.Outcome == Failure {
+		next.State = "failed"
+	}
 	next.Timings.Total = time.Since(r.meter.started).Microseconds()
 	if before != nil {
 		for id, p := range before.Providers {
@@ -118,7 +121,7 @@ func (r *run) keepReceipt(rep *Report, all counts, failures []*failure) (Receipt
 	}
 	next.sum(&rep.Totals.Current)
 	if before != nil && before.means() == next.means() && reflect.DeepEqual(before.Providers, next.Providers) {
-		return *before, nil
+		return next, nil // the stored one says the same, and a run that found nothing new writes nothing
 	}
 	if rep.Generation == "" && before == nil && len(failures) == 0 {
 		return next, nil
@@ -163,12 +166,13 @@ func (t *Receipt) sum(c *Current) {
 
 // meaning is the part of a receipt that can be compared: neither when, nor why, nor how fast.
 type meaning struct {
+	outcome                                     Outcome
 	generation                                  string
 	certified, bytes, rejected, sources, failed uint64
 }
 
 func (t *Receipt) means() meaning {
-	return meaning{t.Generation, t.Certified, t.CertifiedBytes, t.Rejected, t.Sources, t.Failed}
+	return meaning{t.Outcome, t.Generation, t.Certified, t.CertifiedBytes, t.Rejected, t.Sources, t.Failed}
 }
 
 // write replaces the receipt at once: readers see the old or the new one.

@@ -50,6 +50,7 @@ type Request struct {
 	Provider string // any public spelling
 	Path     string // absolute, or relative to the working directory of Config.Environment
 	Resume   bool   // reported as resume_mode idempotent_rescan
+	Reset    bool   // read every source of the scope from its beginning, changed or not
 	Trigger  string // import, setup, search or automatic
 
 	// Progress is called at most ten times a second and once at the end, never from two goroutines at once. Nil = nobody listens.

@@ -347,7 +347,7 @@ func TestRejections(t *testing.T) {
 	w.put(projects+"b", "!torn", "!torn")
 	rep := w.run()
 	w.expect("a present: good")
-	if rep.Outcome != WithRejectionsFailures || rep.Totals.RejectedRecords != 8 || rep.Totals.FailedSources != 1 ||
+	if rep.Outcome != WithRejectionsFailures || rep.Totals.RejectedRecords != 10 || rep.Totals.FailedSources != 1 ||
 		rep.Totals.CompletedWithRejection != 1 || rep.FailureScope != "record_and_source" {
 		t.Errorf("%+v", rep)
 	}
@@ -357,7 +357,8 @@ func TestRejections(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	if len(rows) != 5 || rows[0].Line != 2 || rows[0].Class != "damaged" || rows[0].Path != w.path(projects+"a") {
+	// Five of the eight, and both of the source that holds nothing else: it fails, but its lines are told.
+	if len(rows) != 7 || rows[0].Line != 2 || rows[0].Class != "damaged" || rows[0].Path != w.path(projects+"a") {
 		t.Errorf("%d rejection rows, first %+v", len(rows), rows[0])
 	}
 	if rows := rep.Failures(); len(rows) != 1 || rows[0].Class != classMalformed {

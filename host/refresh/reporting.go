@@ -138,8 +138,8 @@ func (r *run) fillCurrent(c *Current) error {
 		return nil
 	}
 	with := uint64(0)
-	for _, cert := range r.certs {
-		if cert.Counts.Rejected > 0 {
+	for _, cert := range r.stored {
+		if cert.Counts.Rejected > 0 && !cert.dropped {
 			with++
 		}
 	}
@@ -239,7 +239,7 @@ func (f *failure) row() *FailureRow {
 func (r *run) diagnostics() []Diagnostic {
 	var out []Diagnostic
 	for _, s := range r.tally.scans {
-		if s.failure != nil || s.same {
+		if s.failure != nil && s.failure.class != classMalformed || s.same {
 			continue
 		}
 		for _, d := range s.rejections {

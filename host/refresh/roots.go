@@ -165,7 +165,7 @@ func (r *run) routes() []core.Route {
 
 // holds reports whether a stored source was last seen under a route.
 func (r *run) holds(route string) bool {
-	for _, c := range r.certs {
+	for _, c := range r.stored {
 		if c.Route == route {
 			return true
 		}

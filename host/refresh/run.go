@@ -3,6 +3,7 @@ package refresh
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,13 @@ func start(ctx context.Context, req Request) (*Report, error) {
 	return nil, fault.From(err)
 }
 
+// known is a stored source.
+type known struct {
+	core.Certificate
+	at      *item // where an inventory of this run has it, nil = nowhere
+	dropped bool  // deleted by this run
+}
+
 // run is one attempt.
 type run struct {
 	req     *Request
@@ -60,7 +68,8 @@ type run struct {
 	described []sources.Described
 	base      *core.Generation // nil: nothing published yet, or it cannot be read by this version
 	rebuild   bool             // the published generation was written by another version
-	certs     map[record.Digest]*core.Certificate
+	certs     map[record.Digest]*known
+	stored    []*known // the same by source
 	providers []*provider
 
 	mu        sync.Mutex
@@ -71,7 +80,7 @@ type run struct {
 }
 
 func attempt(ctx context.Context, req *Request, m *meter) (report *Report, err error) {
-	r := &run{req: req, meter: m, certs: map[record.Digest]*core.Certificate{}}
+	r := &run{req: req, meter: m, certs: map[record.Digest]*known{}}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.close()
 	started := time.Now()
@@ -212,16 +221,17 @@ func (r *run) pin() error {
 // than the rest of a run without news.
 func (r *run) load(g *core.Generation) error {
 	n := g.Manifest().Stats.Sources
-	r.certs = make(map[record.Digest]*core.Certificate, n)
-	kept := make([]core.Certificate, 0, n)
+	r.certs, r.stored = make(map[record.Digest]*known, n), make([]*known, 0, n)
+	kept := make([]known, 0, n)
 	return g.Certificates(func(c *core.Certificate) error {
 		if len(kept) == cap(kept) { // more than the manifest says
-			kept = make([]core.Certificate, 0, 64)
+			kept = make([]known, 0, 64)
 		}
-		kept = append(kept, *c)
+		kept = append(kept, known{Certificate: *c})
 		k := &kept[len(kept)-1]
-		k.Rejections = append([]core.Rejection(nil), c.Rejections...)
+		k.Rejections = slices.Clone(c.Rejections)
 		r.certs[c.Source] = k
+		r.stored = append(r.stored, k)
 		return nil
 	})
 }

@@ -2,7 +2,6 @@ package refresh
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/config"
@@ -15,14 +14,14 @@ func (r *run) dropsGone() bool { return r.req.Config.Retention == config.Retenti
 
 // settle does what needs no reading: sources that moved, came back or are gone.
 func (r *run) settle(p *plan) error {
-	gone := r.absent(p)
-	gone, err := r.confirm(p, gone)
+	gone := r.absent()
+	gone, err := r.confirm(gone)
 	if err != nil {
 		return err
 	}
 	routes := r.routes()
 	r.tally.routes = routes
-	gone = append(gone, r.longAbsent(p, routes)...)
+	gone = append(gone, r.longAbsent(routes)...)
 	if r.rebuild {
 		if err := r.carry(); err != nil {
 			return err
@@ -66,7 +65,7 @@ func (r *run) seenAgain(i *item) error {
 }
 
 // lose marks a source as gone, or deletes it when the user wants that.
-func (r *run) lose(cert *core.Certificate) error {
+func (r *run) lose(cert *known) error {
 	c, err := r.writing()
 	if err != nil {
 		return err
@@ -77,7 +76,7 @@ func (r *run) lose(cert *core.Certificate) error {
 	r.tally.changed++
 	if r.dropsGone() {
 		r.tally.removed++
-		delete(r.certs, cert.Source)
+		cert.dropped = true
 		return c.Drop(cert.Source)
 	}
 	cert.State = core.Gone
@@ -86,7 +85,7 @@ func (r *run) lose(cert *core.Certificate) error {
 
 // confirm lists the routes of absent sources once more, just before the publication: only what is lacking twice is gone. A source
 // that vanished while it was read is absent in the same way.
-func (r *run) confirm(p *plan, absent []*core.Certificate) ([]*core.Certificate, error) {
+func (r *run) confirm(absent []*known) ([]*known, error) {
 	doubtful := map[*provider]bool{}
 	for _, c := range absent {
 		if owner := r.owner(c.Provider); owner != nil {
@@ -123,7 +122,7 @@ func (r *run) confirm(p *plan, absent []*core.Certificate) ([]*core.Certificate,
 			}
 		}
 	}
-	gone := slices.DeleteFunc(absent, func(c *core.Certificate) bool { return again[c.Source] || !listed[c.Route] })
+	gone := slices.DeleteFunc(absent, func(c *known) bool { return again[c.Source] || !listed[c.Route] })
 	for source, s := range vanished {
 		if again[source] || !listed[s.route.ID] {
 			continue
@@ -147,7 +146,7 @@ func (r *run) owner(provider string) *provider {
 }
 
 // longAbsent returns the sources of automatic routes that were proven absent often enough.
-func (r *run) longAbsent(p *plan, routes []core.Route) []*core.Certificate {
+func (r *run) longAbsent(routes []core.Route) []*known {
 	absent := map[string]bool{}
 	for _, owner := range r.providers {
 		for _, s := range owner.routes {
@@ -161,17 +160,8 @@ func (r *run) longAbsent(p *plan, routes []core.Route) []*core.Certificate {
 	if len(absent) == 0 {
 		return nil
 	}
-	var gone []*core.Certificate
-	for _, source := range slices.SortedFunc(maps.Keys(r.certs), compareDigests) {
-		c := r.certs[source]
-		if absent[c.Route] && p.present[source] == nil && (c.State == core.Present || r.dropsGone()) {
-			gone = append(gone, c)
-		}
-	}
-	return gone
+	return r.lacking(absent)
 }
-
-func compareDigests(a, b record.Digest) int { return slices.Compare(a[:], b[:]) }
 
 // carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing.
 func (r *run) carry() error {
@@ -187,11 +177,11 @@ func (r *run) carry() error {
 	if old == nil {
 		return nil
 	}
-	for _, source := range slices.SortedFunc(maps.Keys(r.certs), compareDigests) {
-		if read[source] {
+	for _, cert := range r.stored {
+		if read[cert.Source] {
 			continue
 		}
-		if err := c.Carry(r.ctx, old, source); err != nil {
+		if err := c.Carry(r.ctx, old, cert.Source); err != nil {
 			return err
 		}
 	}

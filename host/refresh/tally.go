@@ -48,7 +48,7 @@ func (r *run) failures() []*failure {
 }
 
 func (r *run) stores(provider string) bool {
-	for _, c := range r.certs {
+	for _, c := range r.stored {
 		if c.Provider == provider {
 			return true
 		}
@@ -95,9 +95,12 @@ func (r *run) count(provider string) counts {
 			c.edges += s.edges
 			c.doubles += s.doubles
 		}
-		if s.failure == nil && s.rejected > 0 && !s.lost && !s.same {
+		malformed := s.failure != nil && s.failure.class == classMalformed
+		if s.rejected > 0 && !s.lost && !s.same && (s.failure == nil || malformed) {
 			c.rejected += s.rejected
-			c.rejectedSources++
+			if s.failure == nil {
+				c.rejectedSources++
+			}
 		}
 	}
 	for _, f := range r.failures() {

@@ -1,5 +1,7 @@
 package search
 
+import "github.com/agenthistory/ctx/host/lexical"
+
 // Request is one search as the command line or the MCP server received it. Values are as given; the service trims, resolves and
 // checks them. The zero value of every filter means "not given".
 type Request struct {
@@ -53,3 +55,6 @@ const (
 	MaxLimit      = 200
 	DefaultWeight = 0.35
 )
+
+// Words returns the distinct words of a query as the index knows them; none: the query cannot match anything.
+func Words(query string) [][]byte { return lexical.QueryTerms(query) }

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpWidth is the widest line of a help text.
+const helpWidth = 100
+
+// usageTemplate is the library's template with flags wrapped and without a line of flags for commands that only hold others.
+const usageTemplate = `Usage:{{if .Runnable}}{{if not .HasAvailableSubCommands}}
+  {{.UseLine}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{wrappedFlags .LocalFlags | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Flags of every command:
+{{wrappedFlags .InheritedFlags | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+More about one: {{.CommandPath}} COMMAND --help{{end}}
+`
+
+func init() {
+	cobra.AddTemplateFunc("wrappedFlags", func(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(helpWidth) })
+}
+
+// paragraph wraps a help text to the width of help.
+func paragraph(text string) string {
+	var lines []string
+	for block := range strings.SplitSeq(text, "\n\n") {
+		line := ""
+		for word := range strings.FieldsSeq(block) {
+			if line != "" && len(line)+1+len(word) > helpWidth {
+				lines = append(lines, line)
+				line = ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		lines = append(lines, line, "")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// wrapHelp wraps the long texts of a command and of those below it.
+func wrapHelp(cmd *cobra.Command) {
+	cmd.Long = paragraph(cmd.Long)
+	for _, inner := range cmd.Commands() {
+		wrapHelp(inner)
+	}
+}
