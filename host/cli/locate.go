@@ -17,20 +17,12 @@ func (a *App) locateSessionCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "session [ID]", Short: "Tell where a session comes from", Args: atMostOne("session id")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		selector, err := selected.selector(cmd, s, args)
-		if err != nil {
-			return err
-		}
-		view, err := history.Open(cmd.Context(), s.store)
+		view, session, err := a.findSession(cmd, &selected, args)
 		if err != nil {
 			return err
 		}
 		defer view.Close()
-		found, err := view.LocateSession(cmd.Context(), selector)
+		found, err := view.LocateSession(cmd.Context(), history.SessionSelector{ID: session.ID.String()})
 		if err != nil {
 			return err
 		}
@@ -53,14 +45,7 @@ func (a *App) locateEventCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from", Args: exactlyOne("an event id")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		if _, _, err := history.ParseID("event", args[0]); err != nil {
-			return err
-		}
-		view, err := history.Open(cmd.Context(), s.store)
+		view, err := a.eventView(cmd, args[0])
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -59,23 +60,11 @@ Mode lite shows what was asked and the last answer to it, full every message, lo
 		Args: atMostOne("session id"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		selector, err := selected.selector(cmd, s, args)
-		if err != nil {
-			return err
-		}
-		view, err := history.Open(cmd.Context(), s.store)
+		view, found, err := a.findSession(cmd, &selected, args)
 		if err != nil {
 			return err
 		}
 		defer view.Close()
-		found, err := view.FindSession(cmd.Context(), selector)
-		if err != nil {
-			return err
-		}
 		transcript := view.Transcript(cmd.Context(), found, history.Mode(mode), most)
 		t := &transcriptText{app: a, view: view, session: found, mode: mode, max: most}
 		return a.deliver(out, func(w io.Writer) error { return writeTranscript(w, transcript, t, format, out != "") })
@@ -86,6 +75,39 @@ Mode lite shows what was asked and the last answer to it, full every message, lo
 	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
 	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
 	return cmd
+}
+
+// findSession opens a view and resolves the session that the flags and the argument name. The caller closes the view.
+func (a *App) findSession(cmd *cobra.Command, selected *sessionFlags, args []string) (*history.View, *history.Session, error) {
+	s, err := a.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	selector, err := selected.selector(cmd, s, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	view, err := history.Open(cmd.Context(), s.store)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := view.FindSession(cmd.Context(), selector)
+	if err != nil {
+		return nil, nil, errors.Join(err, view.Close())
+	}
+	return view, found, nil
+}
+
+// eventView checks the id of an event and opens a view.
+func (a *App) eventView(cmd *cobra.Command, id string) (*history.View, error) {
+	s, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := history.ParseID("event", id); err != nil {
+		return nil, err
+	}
+	return history.Open(cmd.Context(), s.store)
 }
 
 func writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, format string, toFile bool) error {
@@ -115,14 +137,7 @@ func (a *App) showEventCommand() *cobra.Command {
 		Args:  exactlyOne("an event id"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		if _, _, err := history.ParseID("event", args[0]); err != nil {
-			return err
-		}
-		view, err := history.Open(cmd.Context(), s.store)
+		view, err := a.eventView(cmd, args[0])
 		if err != nil {
 			return err
 		}

@@ -36,19 +36,13 @@ func (t *transcriptText) terminal(w io.Writer, transcript *history.Transcript) e
 	}
 	p.section("Session", fields...)
 	n := 0
-	for {
-		shown, err := transcript.Next()
-		if err != nil {
-			return err
-		}
-		if shown == nil {
-			break
-		}
+	err := each(transcript, func(shown *history.Shown) error {
 		n++
 		printEvent(p, t.view, shown, n)
-		if p.err != nil {
-			return p.err
-		}
+		return p.err
+	})
+	if err != nil {
+		return err
 	}
 	switch {
 	case transcript.Truncated():
@@ -59,6 +53,19 @@ func (t *transcriptText) terminal(w io.Writer, transcript *history.Transcript) e
 		p.printf("No event of mode %s in this session; --mode log shows every event\n", t.mode)
 	}
 	return p.err
+}
+
+// each calls show for every selected event.
+func each(transcript *history.Transcript, show func(*history.Shown) error) error {
+	for {
+		shown, err := transcript.Next()
+		if err != nil || shown == nil {
+			return err
+		}
+		if err := show(shown); err != nil {
+			return err
+		}
+	}
 }
 
 func (t *transcriptText) lineageFields() []field {
@@ -140,18 +147,13 @@ func (t *transcriptText) plain(w io.Writer, transcript *history.Transcript) erro
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
-	for {
-		shown, err := transcript.Next()
-		if err != nil {
-			return err
-		}
-		if shown == nil {
-			break
-		}
+	err := each(transcript, func(shown *history.Shown) error {
 		e := shown.Event
-		if _, err := fmt.Fprintf(w, "[%s] %s %s %s\n%s\n\n", orDash(eventTime(e)), orDash(e.Role), e.Type, e.ID, shown.Text()); err != nil {
-			return err
-		}
+		_, err := fmt.Fprintf(w, "[%s] %s %s %s\n%s\n\n", orDash(eventTime(e)), orDash(e.Role), e.Type, e.ID, shown.Text())
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if transcript.Truncated() {
 		_, err := fmt.Fprintf(w, "transcript_truncated: true\nmax_events: %d\n", t.max)
@@ -173,17 +175,8 @@ func (t *transcriptText) markdown(w io.Writer, transcript *history.Transcript, s
 	if _, err := io.WriteString(w, head+"\n"); err != nil {
 		return err
 	}
-	for {
-		shown, err := transcript.Next()
-		if err != nil {
-			return err
-		}
-		if shown == nil {
-			break
-		}
-		if err := eventMarkdown(w, shown, safe); err != nil {
-			return err
-		}
+	if err := each(transcript, func(shown *history.Shown) error { return eventMarkdown(w, shown, safe) }); err != nil {
+		return err
 	}
 	if transcript.Truncated() {
 		_, err := fmt.Fprintf(w, "> Cut after %s.\n", plural(t.max, "event"))
