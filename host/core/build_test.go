@@ -222,6 +222,39 @@ func TestAbortKeepsTheOldState(t *testing.T) {
 	}
 }
 
+// A source that is still open at the publication counts as aborted.
+func TestUnfinishedSource(t *testing.T) {
+	t.Parallel()
+	a := newArchive(t)
+	a.publish(numbered("one", 1, 10))
+	var late *SourceWriter
+	more := source{name: "one", sessions: []session{{name: "one-s0", events: span("one.0", 5, 25)}}}
+	a.refresh(func(c *Candidate) {
+		a.replace(c, numbered("two", 1, 3))
+		var err error
+		late, err = c.Append(more.spec())
+		a.must(err)
+		a.must(more.feed(late))
+	})
+	if err := late.Finish(more.certificate(), nil); err == nil {
+		t.Fatal("a source was finished after the publication")
+	}
+	late.Abort()
+	a.verify()
+	if got := a.all(a.pin()); len(got) != 13 {
+		t.Fatalf("events %q", got)
+	}
+	c, err := a.Begin(context.Background(), BeginOptions{})
+	a.must(err)
+	w, err := c.Append(more.spec())
+	a.must(err)
+	a.must(more.feed(w)) // holds an iterator over the base
+	c.Discard()
+	if left := leftovers(t, a.Store, ""); len(left) > 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+}
+
 // After a failed append the same source can be replaced by the same candidate.
 func TestAbortThenReplace(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ type Candidate struct {
 	ended    bool
 	manifest *Manifest
 	busy     map[record.Digest]use
+	open     map[*SourceWriter]bool // neither finished nor aborted
 
 	certificates map[record.Digest][]byte         // changed ones, encoded; nil = dropped
 	facts        [2]map[record.Digest]factsChange // by bucket table
@@ -118,6 +119,7 @@ func newCandidate(s *Store, opt BeginOptions, lock *lease) *Candidate {
 	return &Candidate{
 		store: s, opt: opt, lock: lock,
 		busy:         map[record.Digest]use{},
+		open:         map[*SourceWriter]bool{},
 		certificates: map[record.Digest][]byte{},
 		facts:        [2]map[record.Digest]factsChange{{}, {}},
 		rows:         map[string][]byte{},
@@ -340,9 +342,22 @@ func (c *Candidate) Discard() {
 	if c.workers != nil {
 		c.workers.abandon()
 	}
-	if err := c.release(true); err != nil {
+	if err := errors.Join(c.abandonWriters(), c.release(true)); err != nil {
 		c.opt.Log("discarding a candidate: %v", err)
 	}
+}
+
+// abandonWriters takes back what unfinished sources stored. No batch may be running.
+func (c *Candidate) abandonWriters() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for w := range c.open {
+		w.ended.Store(true)
+		w.takeBack()
+		err = errors.Join(err, w.close())
+	}
+	return err
 }
 
 // release closes everything. With remove set, the directory goes too; if that fails the next writer collects it.

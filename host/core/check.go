@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
@@ -28,7 +29,7 @@ func (c *Candidate) sync(stage func(string, int64, int64)) error {
 		return errors.Join(file.Sync(), file.Close())
 	}, stage, StageSyncing)
 	for _, dir := range []string{textDir, recordsDir, ""} {
-		err = errors.Join(err, syncDir(filepath.Join(c.path, dir)))
+		err = errors.Join(err, durable.SyncDir(filepath.Join(c.path, dir)))
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func (c *Candidate) cloneRecords() error {
 func (c *Candidate) link(dir, name string) error {
 	from := filepath.Join(c.store.generationPath(c.base.published.Directory), dir, name)
 	to := filepath.Join(c.path, dir, name)
-	if os.Link(from, to) == nil {
+	if !c.store.opt.noLinks && os.Link(from, to) == nil {
 		c.linked[dir+"/"+name] = true
 		return nil
 	}
@@ -132,7 +132,7 @@ func (c *Candidate) load(ctx context.Context, db *pebble.DB, keys []stagedTable,
 		}
 	}
 	for _, segment := range drop {
-		lower := appendSegment(segment)
+		lower := ordinalKey(keyRecord, segment)
 		if err := db.Excise(ctx, pebble.KeyRange{Start: lower, End: after(lower)}); err != nil {
 			return err
 		}
@@ -169,8 +169,6 @@ func settleLevels(ctx context.Context, db *pebble.DB) error {
 	}
 	return nil
 }
-
-func appendSegment(id uint32) []byte { return ordinalKey(keyRecord, id) }
 
 // removeLogs removes the empty write-ahead logs that pebble leaves: nothing ever goes into them.
 func removeLogs(dir string) error {

@@ -81,7 +81,7 @@ func TestCutValues(t *testing.T) {
 		return err
 	})
 	whole(t, sampleManifest().encode(), func(b []byte) error {
-		_, err := decodeManifest(b)
+		_, err := decodeManifest(b, false)
 		return err
 	})
 }
@@ -185,7 +185,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add(sampleManifest().encode())
 	f.Add([]byte(`{"schema_version":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := decodeManifest(b)
+		m, err := decodeManifest(b, false)
 		if err == nil && !bytes.Equal(m.encode(), b) {
 			t.Fatalf("%q is accepted", b)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/agenthistory/ctx/host/durable"
 )
 
 // replaceDurably gives path new content in one step: temporary file, fsync, rename, fsync of the directory. The three step names
@@ -41,12 +43,12 @@ func (s *Store) replaceDurably(path string, content []byte, steps [3]string) (er
 	if err := announce(steps[1]); err != nil {
 		return err
 	}
-	if err := replaceFile(tmp, path); err != nil {
+	if err := durable.Rename(tmp, path); err != nil {
 		return err
 	}
 	renamed = true
 	if err := announce(steps[2]); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/agenthistory/ctx/host/fault"
 )
 
-// maxFrontier is the largest append frontier, in bytes.
-const maxFrontier = 64 << 10
+// maxFrontier bounds what is stored as append frontier, in bytes: the 64 KiB that a provider may send, and what the host keeps with it.
+const maxFrontier = 1 << 20
 
 // Finish waits for the batches and certifies the source: from now on it is part of the candidate. cert says what was read; its spec may
-// be left empty, Ordinal, HasFrontier and Counts.Indexed are filled in. frontier, at most 64 KiB, may be nil. An append whose counts or
+// be left empty, Ordinal, HasFrontier and Counts.Indexed are filled in. frontier, at most 1 MiB, may be nil. An append whose counts or
 // bytes go back is refused. A replacement that is equal to what is stored changes nothing: the stored events stay as they are.
 //
 // After an error the source must be aborted.
 func (w *SourceWriter) Finish(cert Certificate, frontier []byte) error {
-	if w.ended {
+	if w.ended.Load() {
 		return errEnded
 	}
 	if err := w.Wait(); err != nil {
@@ -31,11 +31,11 @@ func (w *SourceWriter) Finish(cert Certificate, frontier []byte) error {
 	if err := w.c.usable(); err != nil {
 		return err
 	}
-	w.ended = true
 	same, err := w.unchanged(&cert, frontier)
 	if err != nil {
 		return err
 	}
+	w.ended.Store(true)
 	if same {
 		w.takeBack()
 		w.c.touch(cert.Source, cert.Sighting)
@@ -71,7 +71,8 @@ func (w *SourceWriter) complete(cert *Certificate, frontier []byte) error {
 	}
 	cert.Counts.Indexed += w.base.Counts.Indexed
 	b, n := w.base.Counts, cert.Counts
-	if n.Complete < b.Complete || n.Retained < b.Retained || n.Rejected < b.Rejected || n.Ignored < b.Ignored ||
+	// What the host itself refused moved from retained to rejected, so those two are compared together.
+	if n.Complete < b.Complete || n.Retained+n.Rejected < b.Retained+b.Rejected || n.Ignored < b.Ignored ||
 		cert.CertifiedBytes < w.base.CertifiedBytes {
 		return fault.New(fault.Internal, "an append to source %s went back", cert.Source)
 	}
@@ -165,10 +166,9 @@ func (w *SourceWriter) certify(cert *Certificate, frontier []byte) error {
 
 // Abort drops what the run stored; the source keeps its former state, and may be started again.
 func (w *SourceWriter) Abort() {
-	if w.ended {
+	if w.ended.Swap(true) {
 		return
 	}
-	w.ended = true
 	w.c.workers.drop(w)
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
@@ -189,7 +189,9 @@ func (w *SourceWriter) takeBack() {
 	}
 }
 
+// close ends the writer. Called with the candidate's lock held.
 func (w *SourceWriter) close() error {
+	delete(w.c.open, w)
 	var err error
 	if w.lookup != nil {
 		err = w.lookup.Close()

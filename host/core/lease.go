@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/agenthistory/ctx/host/durable"
 )
 
 // A lease is a locked file. A generation has one lease file, made by its writer before publication: every reader holds a shared
@@ -21,7 +23,7 @@ func (s *Store) takeLease(directory string, exclusive bool) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	ok, err := tryLock(f, exclusive)
+	ok, err := durable.TryLock(f, exclusive)
 	if err != nil || !ok {
 		return nil, errors.Join(err, f.Close())
 	}

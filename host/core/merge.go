@@ -20,18 +20,30 @@ const (
 // MergePolicy says what Store.Merge rewrites beyond what is due.
 type MergePolicy struct {
 	// Force rewrites every segment that has a deleted document, and all small ones.
-	Force bool
-	Log   func(format string, args ...any)
+	Force     bool
+	MaxMemory int64 // bound of all buffers, in bytes; 0 = 160 MiB
+	Log       func(format string, args ...any)
 }
 
-// Due tells whether the generation has segments that should be merged.
-func (g *Generation) MergeDue() bool { return len(g.victims(MergePolicy{})) > 0 }
+const mergeMemory = 160 << 20
 
-// Merge rewrites segments from their records, without deleted documents, and publishes the result as a generation of its own. Its content
+// maxTables is how many tables of small keys may lie over each other before a merge is due for them alone.
+const maxTables = 2 * mergeFanIn
+
+// MergeDue tells whether a merge has something to do.
+func (g *Generation) MergeDue() bool { return g.tablesDue() || len(g.victims(MergePolicy{})) > 0 }
+
+func (g *Generation) tablesDue() bool { return g.records.Metrics().Levels[0].TablesCount >= maxTables }
+
+// Merge rewrites segments from their records, without deleted documents, compacts the tables of small keys and publishes the result as a
+// generation of its own. Its content
 // and therefore its id are those of the active generation. Disposition reused: nothing was due. Faults as of Begin and Publish, and
 // source_unavailable when nothing is published yet.
 func (s *Store) Merge(ctx context.Context, p MergePolicy) (Publication, error) {
-	c, err := s.Begin(ctx, BeginOptions{Log: p.Log, Workers: 1})
+	if p.MaxMemory <= 0 {
+		p.MaxMemory = mergeMemory
+	}
+	c, err := s.Begin(ctx, BeginOptions{Log: p.Log, Workers: 1, MaxMemory: p.MaxMemory})
 	if err != nil {
 		return Publication{}, err
 	}
@@ -39,8 +51,8 @@ func (s *Store) Merge(ctx context.Context, p MergePolicy) (Publication, error) {
 		c.Discard()
 		return Publication{}, noGeneration()
 	}
-	victims := c.base.victims(p)
-	if len(victims) > 0 {
+	c.rewritten = c.base.tablesDue()
+	if victims := c.base.victims(p); len(victims) > 0 {
 		if err := c.rewrite(ctx, victims); err != nil {
 			c.Discard()
 			return Publication{}, writeFailure(err)
@@ -105,7 +117,7 @@ func (c *Candidate) rewriteDeleted(ctx context.Context) error {
 
 // rewrite moves the live documents of base segments into new segments.
 func (c *Candidate) rewrite(ctx context.Context, victims []uint32) error {
-	k := newSink(c, lexical.NewPool(1), int(c.opt.MaxMemory/4))
+	k := newSink(c, lexical.NewPool(1), builderMemory(c.opt.MaxMemory-c.runs.limit, 1))
 	defer k.abandon()
 	for _, id := range victims {
 		if err := c.rewriteSegment(ctx, k, id); err != nil {

@@ -60,6 +60,34 @@ func TestMergeOfManySmallSegments(t *testing.T) {
 	}
 }
 
+// Refreshes that only change states add no segment, but a table each.
+func TestMergeOfTables(t *testing.T) {
+	t.Parallel()
+	a := newArchive(t)
+	s := numbered("one", 1, 2)
+	a.publish(s)
+	state := Present
+	for n := 0; !a.pin().MergeDue(); n++ {
+		if n > 2*maxTables {
+			t.Fatal("no merge is ever due")
+		}
+		state = Gone - state
+		a.refresh(func(c *Candidate) { a.must(c.SetState(s.id(), state)) })
+	}
+	id := a.pin().ID()
+	if p := a.merge(MergePolicy{}); p.Disposition != DispositionPublished || p.Generation != id {
+		t.Fatalf("publication %+v", p)
+	}
+	a.verify()
+	g := a.pin()
+	if n := g.records.Metrics().Levels[0].TablesCount; n >= levelZeroTables {
+		t.Fatalf("%d tables of keys lie over each other", n)
+	}
+	if cert, err := g.Certificate(s.id()); err != nil || cert.State != state {
+		t.Fatalf("certificate %+v, %v", cert, err)
+	}
+}
+
 func TestMergeOfDeletions(t *testing.T) {
 	t.Parallel()
 	a := newArchive(t)

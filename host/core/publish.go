@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/RoaringBitmap/roaring"
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
 )
@@ -72,6 +73,9 @@ func (c *Candidate) Publish(ctx context.Context, opt PublishOptions) (Publicatio
 func (c *Candidate) publish(ctx context.Context, opt PublishOptions) (Publication, error) {
 	opt.Stage(StageMerging, 0, 0)
 	if err := c.workers.finish(); err != nil {
+		return Publication{}, err
+	}
+	if err := c.abandonWriters(); err != nil {
 		return Publication{}, err
 	}
 	if opt.Erase {
@@ -353,7 +357,7 @@ func (c *Candidate) activate(ctx context.Context, opt PublishOptions) (Publicati
 	if err := s.makeLease(c.directory); err != nil {
 		return Publication{}, err
 	}
-	if err := errors.Join(syncDir(filepath.Join(s.dir, leasesDir)), syncDir(filepath.Join(s.dir, generationsDir))); err != nil {
+	if err := errors.Join(durable.SyncDir(filepath.Join(s.dir, leasesDir)), durable.SyncDir(filepath.Join(s.dir, generationsDir))); err != nil {
 		return Publication{}, err
 	}
 	if err := c.verifyLogically(ctx); err != nil {

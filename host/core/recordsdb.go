@@ -44,7 +44,7 @@ func recordsOptions(fs vfs.FS) *pebble.Options {
 		DisableAutomaticCompactions: true,
 		DisableTableStats:           true,
 		CacheSize:                   readerCache,
-		MaxOpenFiles:                2000,
+		MaxOpenFiles:                500,
 		MemTableSize:                256 << 10,
 		FlushSplitBytes:             tableTarget,
 		L0CompactionThreshold:       levelZeroTables,
@@ -74,6 +74,7 @@ func openPublishedRecords(dir string) (*pebble.DB, error) {
 	o := recordsOptions(publishedFS{vfs.Default})
 	o.ReadOnly = true
 	o.ErrorIfNotExists = true
+	o.DisableConsistencyCheck = true // the manifest was compared with the sizes of all files
 	return pebble.Open(dir, o)
 }
 

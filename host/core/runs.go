@@ -242,18 +242,6 @@ func (r *runs) merge(kind int) *merge {
 	return newMerge(readers, r.held[kind])
 }
 
-// empty tells whether there is no entry at all.
-func (r *runs) empty() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for kind := range runKinds {
-		if len(r.held[kind]) > 0 || len(r.spills[kind].parts) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // close removes the spill files.
 func (r *runs) close() error {
 	r.mu.Lock()

@@ -152,7 +152,7 @@ func (k *sink) flush() error {
 	}
 	built := builtSegment{}
 	var err error
-	if built.records, err = k.records.close(keyRecord); err != nil {
+	if built.records, err = k.records.close(); err != nil {
 		return err
 	}
 	entries := k.records.entries

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -13,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// SourceWriter takes the events of one source. Session, AddBatch, Wait, Readmit, Finish and Abort are called by one goroutine.
+// SourceWriter takes the events of one source. Its methods are called one after the other, from any goroutine.
 type SourceWriter struct {
 	c        *Candidate
 	spec     SourceSpec
@@ -21,7 +22,7 @@ type SourceWriter struct {
 	base     *Certificate // what is stored, nil for a new source
 	ordinal  uint32
 	provider uint16
-	ended    bool
+	ended    atomic.Bool
 
 	// Kept by workers.mu.
 	queue   []batch
@@ -94,6 +95,7 @@ func (c *Candidate) begin(spec SourceSpec, appending bool) (*SourceWriter, error
 		return nil, err
 	}
 	c.busy[spec.Source] = writing
+	c.open[w] = true
 	return w, nil
 }
 
@@ -175,7 +177,7 @@ func agree(before, now *record.Session) error {
 // session must have been declared before. Events that are stored already are refused silently and counted (Duplicates). An error of fn
 // or emit fails the source: Wait and Finish return it.
 func (w *SourceWriter) AddBatch(bytes int, fn func(emit func(*record.Event) error) error) error {
-	if w.ended {
+	if w.ended.Load() {
 		return errEnded
 	}
 	return w.c.workers.add(w, batch{bytes: bytes, run: func(k *sink) error {
@@ -272,7 +274,7 @@ func (w *SourceWriter) Duplicates() uint64 { return w.duplicates }
 // Readmit makes events searchable that were stored as excluded from discovery, because later records of the source disproved it. After
 // Wait and before Finish.
 func (w *SourceWriter) Readmit(ids []record.Digest) error {
-	if w.ended {
+	if w.ended.Load() {
 		return errEnded
 	}
 	if err := w.Wait(); err != nil {
@@ -350,9 +352,8 @@ func (w *SourceWriter) recall(id record.Digest, doc *lexical.Doc, e *record.Even
 // sessionOf returns a session of the source, declared by this run or not.
 func (w *SourceWriter) sessionOf(ordinal uint32) (*record.Session, error) {
 	w.mu.Lock()
-	state := w.byOrdinal[ordinal]
-	w.mu.Unlock()
-	if state != nil {
+	defer w.mu.Unlock()
+	if state := w.byOrdinal[ordinal]; state != nil {
 		return state.session, nil
 	}
 	return w.c.base.Session(ordinal)

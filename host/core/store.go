@@ -10,6 +10,8 @@ type Options struct {
 	// Write is called before every write of file content with its length in bytes; an error fails the write. It counts the cost of a
 	// refresh and stands for a full disk in tests.
 	Write func(bytes int) error
+
+	noLinks bool // in tests: as on a file system without hard links
 }
 
 // Store is the record and index store of one data root. It holds no file open; use is safe from several goroutines and processes.

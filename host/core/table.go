@@ -18,10 +18,9 @@ type table struct {
 // stagedTable is a finished table that waits for ingestion. Ingestion links it under a name of pebble's choice, so it is recognised by
 // its identity in the file system.
 type stagedTable struct {
-	path   string
-	info   os.FileInfo
-	file   File // Name is empty
-	letter byte // of its first key
+	path string
+	info os.FileInfo
+	file File // Name is empty
 }
 
 func (s *Store) newTable(path string, options sstable.WriterOptions) (*table, error) {
@@ -45,7 +44,7 @@ func (t *table) delete(key []byte) error {
 // size estimates the bytes on disk so far.
 func (t *table) size() uint64 { return t.writer.Raw().EstimatedSize() }
 
-func (t *table) close(letter byte) (stagedTable, error) {
+func (t *table) close() (stagedTable, error) {
 	if err := t.writer.Close(); err != nil {
 		return stagedTable{}, errors.Join(err, t.out.file.Close())
 	}
@@ -54,7 +53,7 @@ func (t *table) close(letter byte) (stagedTable, error) {
 		return stagedTable{}, err
 	}
 	info, err := os.Stat(t.out.path)
-	return stagedTable{path: t.out.path, info: info, file: file, letter: letter}, err
+	return stagedTable{path: t.out.path, info: info, file: file}, err
 }
 
 func (t *table) abandon() {

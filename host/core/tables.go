@@ -39,7 +39,7 @@ func (c *Candidate) spillRows() error {
 		t.abandon()
 		return err
 	}
-	staged, err := t.close(0)
+	staged, err := t.close()
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (k *keyTables) table() (*table, error) {
 }
 
 func (k *keyTables) close() error {
-	staged, err := k.open.close(0)
+	staged, err := k.open.close()
 	k.open = nil
 	if err == nil {
 		k.done = append(k.done, staged)
@@ -189,7 +189,7 @@ func (k *keyTables) rows() error {
 func (k *keyTables) entries(kind int) error {
 	m := k.c.runs.merge(kind)
 	var twins *twinFinder
-	if kind == runEvent {
+	if kind == runEvent && (!k.c.rewritten || len(k.c.busy) > 0) { // a mere merge moves events that were compared before
 		twins = newTwinFinder(k.c)
 		defer twins.close()
 	}

@@ -123,6 +123,31 @@ func TestIncrementalBuildLinks(t *testing.T) {
 	}
 }
 
+// Without hard links the files are copied, and checked like new ones.
+func TestFileSystemWithoutLinks(t *testing.T) {
+	t.Parallel()
+	a := newArchiveWith(t, Options{noLinks: true})
+	a.publish(numbered("one", 2, 10))
+	old := a.pin()
+	a.publish(numbered("two", 1, 10), numbered("one", 1, 9))
+	a.verify()
+	if got := len(a.all(a.pin())); got != 19 {
+		t.Fatalf("%d events", got)
+	}
+	if got := len(a.all(old)); got != 20 {
+		t.Fatalf("%d events in the older generation", got)
+	}
+	for path := range files(t, a.generationPath(a.pin().Published().Directory)) {
+		name, err := filepath.Rel(a.generationPath(a.pin().Published().Directory), path)
+		a.must(err)
+		x, err := os.Stat(path)
+		a.must(err)
+		if y, err := os.Stat(filepath.Join(a.generationPath(old.Published().Directory), name)); err == nil && os.SameFile(x, y) {
+			t.Errorf("%s is a link", name)
+		}
+	}
+}
+
 // Secondary keys go to disk when they are many; the result is the same.
 func TestSpilledRuns(t *testing.T) {
 	t.Parallel()

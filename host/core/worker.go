@@ -49,8 +49,7 @@ func newWorkers(ctx context.Context, c *Candidate) *workers {
 	}
 	w.aim()
 	n := c.opt.Workers
-	// A flush borrows up to 2.5 times the memory of a builder, one at a time.
-	builder := int(c.opt.MaxMemory-c.runs.limit-queueLimit) * 2 / (2*n + 5)
+	builder := builderMemory(c.opt.MaxMemory-c.runs.limit-queueLimit, n)
 	pool := lexical.NewPool(1)
 	for range n {
 		w.idle = append(w.idle, newSink(c, pool, builder))
@@ -59,6 +58,9 @@ func newWorkers(ctx context.Context, c *Candidate) *workers {
 	}
 	return w
 }
+
+// builderMemory shares memory between n builders and one flush, which borrows up to 2.5 times the memory of its builder.
+func builderMemory(total int64, n int) int { return int(max(total, 16<<20)) * 2 / (2*n + 5) }
 
 // aim sets the size of the next segments.
 func (w *workers) aim() {

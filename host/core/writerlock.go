@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) lockWriter(ctx context.Context) (*lease, error) {
 	}
 	deadline := time.Now().Add(writerWait)
 	for {
-		ok, err := tryLock(f, true)
+		ok, err := durable.TryLock(f, true)
 		if ok {
 			return &lease{file: f}, nil
 		}
