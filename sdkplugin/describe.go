@@ -1,159 +1,79 @@
 package sdkplugin
 
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agenthistory/ctx/sdkplugin/historyv1"
+)
+
 // DescribeRequest is what Describe is asked with.
 type DescribeRequest struct {
 	HostVersion string
 }
 
-// DescribeResponse is the static description of a provider. It must be the
-// same in every call: fill it from constants, open nothing.
-type DescribeResponse struct {
-	ID             string   // lower case letters, digits and '_': part of every public id, so never change it
-	CLIName        string   // kebab case; empty = ID with '-' for '_'
-	Aliases        []string // other spellings that people use
-	DisplayName    string   // empty = CLIName
-	Version        string   // of the plugin
-	ParserRevision string   // change it when the same bytes give other events: all sources are read again
-	Formats        []Format
-	Root           *RootCapability // nil = no configured roots
-	Locations      []Location      // where the history normally lies, in order of precedence
-	Environment    []string        // variables that Resolve needs beyond those of Locations and CurrentSession
-	CurrentSession *CurrentSession
-	Resume         *ResumeCommand
-	Limits         ProviderLimits
-	ExactPaths     []PathRule // for an explicit path; the first match wins
-	// NoKnownLocation: this agent has no established place; Locations is empty.
-	NoKnownLocation bool
-}
+// The static description of a provider, and the places that a Resolver finds,
+// are messages of the wire; package historyv1 explains every field. What the
+// SDK fills in when it is left empty: DescribeResponse.CliName (the id with '-'
+// for '_') and DisplayName, Format.Leaf (the name), IdentityVersion (1) and
+// ParserRevision (the provider's), Location.Slot (the role),
+// RootCapability.Expander ("exact_source": the root is the one child).
+type (
+	DescribeResponse = historyv1.DescribeResponse
+	Format           = historyv1.Format         // one way in which the agent stores its history
+	RootCapability   = historyv1.RootCapability // what a configured root (`ctx sources add`) is
+	RootChild        = historyv1.RootChild      // a route below a configured root
+	Location         = historyv1.Location       // one declared place; those of one slot compete in order
+	Probe            = historyv1.Probe          // whether a place holds anything to import
+	PathRule         = historyv1.PathRule       // the route of an explicit path
+	CurrentSession   = historyv1.CurrentSession // recognises the session that runs ctx
+	EnvMatch         = historyv1.EnvMatch
+	ResumeCommand    = historyv1.ResumeCommand // an argv that ctx shows and never runs
+	ProviderLimits   = historyv1.Limits        // the provider's own bounds; 0 = the host's
+	ResolveRequest   = historyv1.ResolveRequest
+	ResolveResponse  = historyv1.ResolveResponse // at most 256 candidates and 64 issues
+	Candidate        = historyv1.Candidate       // a place where history may lie
+	Issue            = historyv1.Issue           // why a place could not be resolved
+)
 
-// Format is one way in which the agent stores its history.
-type Format struct {
-	Name            string // of a route, e.g. "acme_sessions_jsonl_tree"
-	Leaf            string // of a source below such a route; empty = Name
-	SchemaVariant   string // e.g. "acme-jsonl-v1"
-	IdentityVersion uint32 // of the native keys; 0 = 1
-	ParserRevision  string // empty = that of the provider
-	Family          Family
-	Import          ImportSupport
-}
+// Values of a description.
+const (
+	JSONLTranscript = historyv1.Family_FAMILY_JSONL_TRANSCRIPT // append-only JSON Lines
+	SQLiteMessages  = historyv1.Family_FAMILY_SQLITE_MESSAGES  // a table of messages
+	SQLiteEncoded   = historyv1.Family_FAMILY_SQLITE_ENCODED   // blobs in a database
+	JSONDocument    = historyv1.Family_FAMILY_JSON_DOCUMENT    // one document a session, rewritten whole
+	EventLog        = historyv1.Family_FAMILY_EVENT_LOG        // many small immutable files
 
-// RootCapability says what a configured root (`ctx sources add`) of this
-// provider is.
-type RootCapability struct {
-	Kind     PathKind
-	Expander string // empty = "exact_source": the root is the one child
-	Children []RootChild
-	Kinds    []string // values that the root's `kind` may have
-}
+	ImportNative      = historyv1.ImportSupport_IMPORT_SUPPORT_NATIVE      // by discovery
+	ImportExplicit    = historyv1.ImportSupport_IMPORT_SUPPORT_EXPLICIT    // only when the user names it
+	ImportUnsupported = historyv1.ImportSupport_IMPORT_SUPPORT_UNSUPPORTED // never; only listed
 
-// RootChild is a route below a configured root.
-type RootChild struct {
-	Suffix string // '/' separated; empty = the root itself
-	Format string
-	Role   string // e.g. "acme-sessions"; one word for each place, kept for good
-	Path   PathKind
-	Kind   string // only for roots of this kind
-}
+	PathDirectory = historyv1.PathKind_PATH_KIND_DIRECTORY
+	PathFile      = historyv1.PathKind_PATH_KIND_FILE
 
-// Location is one declared place. Locations of one Slot compete in order.
-type Location struct {
-	Env      string // variable that gives the directory; empty = Base
-	EnvList  bool   // its value may be a comma list of absolute directories that coexist
-	Base     Base
-	Suffix   string // appended, '/' separated
-	Format   string // Format.Name
-	Role     string
-	Mode     LocationMode
-	Platform []Platform // empty = all
-	Probe    *Probe
-	Slot     string // empty = Role
-	Relative RelativeRule
-	// An empty value of Env is unset, unless EmptyIsSet (then it is reported).
-	// BlankIsUnset: so is white space.
-	BlankIsUnset bool
-	EmptyIsSet   bool
-	MustExist    bool     // a value that does not exist is reported instead of listed as missing
-	NoDiskValues []string // values that mean "nothing on disk"; "*" = any
-	Path         PathKind
-}
+	HomeDir      = historyv1.Base_BASE_HOME
+	ConfigDir    = historyv1.Base_BASE_CONFIG     // XDG config, Library/Application Support, Roaming
+	DataDir      = historyv1.Base_BASE_DATA       // XDG data, Library/Application Support, Local
+	StateDir     = historyv1.Base_BASE_STATE      // XDG state
+	LocalDataDir = historyv1.Base_BASE_LOCAL_DATA // Local on Windows, else as DataDir
+	RoamingDir   = historyv1.Base_BASE_ROAMING    // Roaming on Windows
+	WorkingDir   = historyv1.Base_BASE_CWD
 
-// Probe finds out with little work whether a place holds anything to import:
-// one file whose path below it matches a glob ('*', '?', and '**' for any
-// number of components).
-type Probe struct {
-	Globs      []string
-	MaxDepth   uint32 // 0 = 8, at most 64
-	MaxEntries uint32 // 0 = 10,000, at most 10,000
-}
+	Linux     = historyv1.Platform_PLATFORM_LINUX
+	MacOS     = historyv1.Platform_PLATFORM_MACOS
+	Windows   = historyv1.Platform_PLATFORM_WINDOWS
+	OtherUnix = historyv1.Platform_PLATFORM_OTHER_UNIX
 
-// PathRule gives the route of an explicit path by its last component.
-type PathRule struct {
-	NameGlob string
-	Kind     PathKind
-	Suffix   string // appended when it exists
-	Format   string // empty = Inventory finds out
-	Role     string
-}
+	DefaultLocation  = historyv1.Location_MODE_DEFAULT  // used when no override applies
+	OverrideLocation = historyv1.Location_MODE_OVERRIDE // applies when Env is set; suppresses the default even when it is unusable
+	BesideLocation   = historyv1.Location_MODE_BESIDE   // joins the default when it exists and is another directory
+	LegacyLocation   = historyv1.Location_MODE_LEGACY   // used only when the default is proven missing
 
-// CurrentSession recognises, from the environment, the session that runs ctx.
-type CurrentSession struct {
-	SessionEnv string // holds the provider session id
-	AllOf      []EnvMatch
-	AnyOf      []EnvMatch // at least one, and none that is set may contradict
-}
-
-// EnvMatch is a variable with one of the values; no values = any non-blank one.
-type EnvMatch struct {
-	Name   string
-	Values []string
-}
-
-// ResumeCommand is an argv in which {provider_session_id} and {cwd} are
-// replaced. ctx shows it and never runs it.
-type ResumeCommand struct {
-	Argv        []string
-	InCWD       bool // must be run in the session's directory
-	PrimaryOnly bool // does not work for subagent sessions
-}
-
-// ProviderLimits are the provider's own bounds; 0 = the host's.
-type ProviderLimits struct {
-	RecordBytes     uint64 // longest native record
-	Sources         uint32 // of one inventory
-	Directories     uint32
-	Depth           uint32
-	ParallelSources uint32 // sources read at once; 0 = GOMAXPROCS
-	MemoryBytes     uint64 // expected peak
-}
-
-// ResolveRequest is everything a Resolver may know.
-type ResolveRequest struct {
-	Home         string
-	CWD          string // empty = unknown
-	UID          uint32
-	Platform     Platform
-	DataDir      string
-	ConfigDir    string
-	StateDir     string
-	LocalDataDir string
-	Environment  map[string]string // only declared names that are set
-}
-
-// ResolveResponse holds what a Resolver found.
-type ResolveResponse struct {
-	Candidates []Candidate // at most 256
-	Issues     []Issue     // at most 64
-}
-
-// Candidate is a place where history may lie.
-type Candidate struct {
-	Path        string // absolute
-	Format      string
-	Role        string
-	Kind        PathKind
-	Probe       *Probe
-	Unsupported bool // exists, but cannot be read
-}
+	RefuseRelative = historyv1.Location_RELATIVE_REFUSE // a relative value is reported, nothing is read
+	FromWorkingDir = historyv1.Location_RELATIVE_CWD
+	FromBase       = historyv1.Location_RELATIVE_BASE
+)
 
 // Codes of an Issue.
 const (
@@ -162,9 +82,83 @@ const (
 	IssueNoEvidence    = "insufficient_official_evidence" // no place is established
 )
 
-// Issue is why a place could not be resolved.
-type Issue struct {
-	Path    string // empty = none
-	Code    string
-	Message string // at most 512 bytes, without paths and system error text
+// complete fills in what an author may leave out.
+func complete(d *DescribeResponse) {
+	orElse := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	d.SdkVersion = Version
+	orElse(&d.CliName, strings.ReplaceAll(d.Id, "_", "-"))
+	orElse(&d.DisplayName, d.CliName)
+	for _, f := range d.Formats {
+		orElse(&f.Leaf, f.Name)
+		orElse(&f.ParserRevision, d.ParserRevision)
+		f.IdentityVersion = max(f.IdentityVersion, 1)
+	}
+	for _, l := range d.Locations {
+		orElse(&l.Slot, l.Role)
+	}
+	if d.Root != nil {
+		orElse(&d.Root.Expander, "exact_source")
+	}
+}
+
+// ValidateDescription reports what is wrong with a complete description, or
+// missing in it; all of it.
+func ValidateDescription(d *DescribeResponse) error {
+	var errs []error
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	wrong(d.Id == "" || len(d.Id) > MaxProviderID || strings.Trim(d.Id, "abcdefghijklmnopqrstuvwxyz0123456789_") != "",
+		"id %q: want 1 to %d lower case letters, digits and '_'", d.Id, MaxProviderID)
+	wrong(d.CliName == "" || d.DisplayName == "", "no CLI name or display name")
+	wrong(d.ParserRevision == "", "no parser revision")
+	wrong(len(d.Formats) == 0, "no format")
+	formats := map[string]bool{}
+	for _, f := range d.Formats {
+		wrong(formats[f.Name], "format %q twice", f.Name)
+		formats[f.Name] = true
+		for _, label := range []string{f.Name, f.Leaf, f.SchemaVariant} {
+			err := validLabel("name, leaf or schema variant", label)
+			wrong(err != nil, "format %q: %w", f.Name, err)
+		}
+		wrong(f.IdentityVersion == 0 || f.Family == 0, "format %q without identity version or family", f.Name)
+	}
+	for i, l := range d.Locations {
+		err := validLocation(l, formats)
+		wrong(err != nil, "location %d: %w", i, err)
+	}
+	for _, c := range d.Root.GetChildren() {
+		wrong(!formats[c.Format] || c.Role == "", "root child %q: unknown format or no role", c.Suffix)
+	}
+	wrong(d.Root != nil && d.Root.PathKind == 0, "a root is a directory or a file")
+	wrong(d.CurrentSession != nil && d.CurrentSession.SessionEnv == "", "current session without a variable")
+	wrong(d.Resume != nil && len(d.Resume.Argv) == 0, "empty resume command")
+	wrong(d.NoKnownLocation && len(d.Locations) > 0, "locations are declared and there is no known location")
+	wrong(!d.NoKnownLocation && !d.Resolves && len(d.Locations) == 0,
+		"neither a location, nor Resolve, nor the statement that none is known")
+	return errors.Join(errs...)
+}
+
+func validLocation(l *Location, formats map[string]bool) error {
+	switch {
+	case !formats[l.Format]:
+		return fmt.Errorf("unknown format %q", l.Format)
+	case l.Role == "":
+		return errors.New("no role")
+	case l.Env == "" && l.Base == 0:
+		return errors.New("neither variable nor base")
+	case l.Mode == OverrideLocation && l.Env == "":
+		return errors.New("an override needs a variable")
+	case l.Relative == FromBase && l.Base == 0:
+		return errors.New("relative to no base")
+	case !ValidLocator(strings.TrimSuffix(l.Suffix, "/")):
+		return fmt.Errorf("suffix %q", l.Suffix)
+	}
+	return nil
 }

@@ -32,30 +32,15 @@ func (ds *Diagnostics) AddError(code, message string) {
 	ds.Add(Diagnostic{Severity: SeverityError, Code: code, Message: message})
 }
 
-// AddWarning adds a diagnostic of SeverityWarning.
-func (ds *Diagnostics) AddWarning(code, message string) {
-	ds.Add(Diagnostic{Severity: SeverityWarning, Code: code, Message: message})
-}
-
-// HasError tells whether there is one of SeverityError.
-func (ds Diagnostics) HasError() bool {
-	for _, d := range ds {
-		if d.Severity == SeverityError {
-			return true
-		}
-	}
-	return false
-}
-
 func (ds Diagnostics) wire() []*historyv1.Diagnostic {
 	out := make([]*historyv1.Diagnostic, 0, len(ds))
 	for _, d := range ds {
 		locator := d.Locator
-		if validLocator(locator) != nil {
+		if !ValidLocator(locator) {
 			locator = ""
 		}
 		out = append(out, &historyv1.Diagnostic{
-			Severity: historyv1.Diagnostic_Severity(d.Severity), Code: clip(d.Code), Message: clip(d.Message),
+			Severity: d.Severity, Code: clip(d.Code), Message: clip(d.Message),
 			Locator: locator, Route: uint32(max(d.Route, 0)),
 		})
 	}

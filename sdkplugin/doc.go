@@ -29,9 +29,9 @@
 // conversation is resumed.
 //
 //	func (*provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *sdkplugin.DescribeResponse) {
-//		d.ID, d.DisplayName, d.Version, d.ParserRevision = "acme", "Acme", "1.0.0", "1"
-//		d.Formats = []sdkplugin.Format{{Name: "acme_jsonl_tree", SchemaVariant: "acme-v1", Family: sdkplugin.JSONLTranscript}}
-//		d.Locations = []sdkplugin.Location{
+//		d.Id, d.DisplayName, d.Version, d.ParserRevision = "acme", "Acme", "1.0.0", "1"
+//		d.Formats = []*sdkplugin.Format{{Name: "acme_jsonl_tree", SchemaVariant: "acme-v1", Family: sdkplugin.JSONLTranscript}}
+//		d.Locations = []*sdkplugin.Location{
 //			{Env: "ACME_HOME", Suffix: "sessions", Format: "acme_jsonl_tree", Role: "acme-sessions", Mode: sdkplugin.OverrideLocation},
 //			{Base: sdkplugin.HomeDir, Suffix: ".acme/sessions", Format: "acme_jsonl_tree", Role: "acme-sessions"},
 //		}

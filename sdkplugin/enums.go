@@ -1,177 +1,70 @@
 package sdkplugin
 
-// Scope tells the agent a person talks to from the agents that one starts.
-type Scope int32
+import "github.com/agenthistory/ctx/sdkplugin/historyv1"
 
-const (
-	ScopeUnknown Scope = iota
-	ScopePrimary
-	ScopeSubagent
+// Enumerations are those of the wire.
+type (
+	Scope         = historyv1.Scope        // tells the agent a person talks to from the agents that one starts
+	Relationship  = historyv1.Relationship // of a session to its parent, as the agent's data states it
+	Proof         = historyv1.Proof        // of a CopyClaim
+	CaptureStatus = historyv1.Capture_Status
+	PolicyStatus  = historyv1.Policy_Status
+	FactKind      = historyv1.FactKind
+	Mode          = historyv1.Mode           // of a scan
+	RouteState    = historyv1.RouteEnd_State // result of listing one route
+	Severity      = historyv1.Diagnostic_Severity
 )
 
-// Relationship of a session to its parent, as the agent's data states it.
-type Relationship int32
-
 const (
-	RelationshipUnknown Relationship = iota
-	RelationshipRoot
-	RelationshipDelegated
-	RelationshipForked
-	RelationshipResumedFrom
-	RelationshipWorkflowChild
-)
+	ScopeUnknown  = historyv1.Scope_SCOPE_UNSPECIFIED
+	ScopePrimary  = historyv1.Scope_SCOPE_PRIMARY
+	ScopeSubagent = historyv1.Scope_SCOPE_SUBAGENT
 
-// Proof of a CopyClaim.
-type Proof int32
+	RelationshipUnknown       = historyv1.Relationship_RELATIONSHIP_UNSPECIFIED
+	RelationshipRoot          = historyv1.Relationship_RELATIONSHIP_ROOT
+	RelationshipDelegated     = historyv1.Relationship_RELATIONSHIP_DELEGATED
+	RelationshipForked        = historyv1.Relationship_RELATIONSHIP_FORKED
+	RelationshipResumedFrom   = historyv1.Relationship_RELATIONSHIP_RESUMED_FROM
+	RelationshipWorkflowChild = historyv1.Relationship_RELATIONSHIP_WORKFLOW_CHILD
 
-const (
-	_                           Proof = iota
-	ProofNativeEventIdentity          // the same native event id
-	ProofNativeCopiedFrom             // a field that names the original
-	ProofNativeCallResult             // the same unique call id
-	ProofCertifiedOrderedPrefix       // an inherited prefix, equal in order
-)
+	ProofNativeEventIdentity    = historyv1.Proof_PROOF_NATIVE_EVENT_IDENTITY       // the same native event id
+	ProofNativeCopiedFrom       = historyv1.Proof_PROOF_NATIVE_COPIED_FROM_FIELD    // a field that names the original
+	ProofNativeCallResult       = historyv1.Proof_PROOF_NATIVE_CALL_RESULT_IDENTITY // the same unique call id
+	ProofCertifiedOrderedPrefix = historyv1.Proof_PROOF_CERTIFIED_ORDERED_PREFIX    // an inherited prefix, equal in order
 
-// CaptureStatus of a Capture.
-type CaptureStatus int32
+	CaptureAbsent      = historyv1.Capture_STATUS_ABSENT
+	CapturePresent     = historyv1.Capture_STATUS_PRESENT
+	CaptureUnavailable = historyv1.Capture_STATUS_UNAVAILABLE
+	CaptureOmitted     = historyv1.Capture_STATUS_OMITTED
+	CaptureSameAsBody  = historyv1.Capture_STATUS_NORMALIZED_BODY // Result.Text only
 
-const (
-	CaptureAbsent CaptureStatus = iota
-	CapturePresent
-	CaptureUnavailable
-	CaptureOmitted
-	CaptureSameAsBody // Result.Text only
-)
+	Selected       = historyv1.Policy_STATUS_SELECTED
+	Redacted       = historyv1.Policy_STATUS_REDACTED
+	OmittedContent = historyv1.Policy_STATUS_OMITTED // the event has neither body nor structured content nor activity
 
-// PolicyStatus of a Policy.
-type PolicyStatus int32
+	FactSessionCWD          = historyv1.FactKind_FACT_KIND_SESSION_CWD  // directory of the session
+	FactToolWorkdir         = historyv1.FactKind_FACT_KIND_TOOL_WORKDIR // directory of one tool call
+	FactFile                = historyv1.FactKind_FACT_KIND_FILE         // a file the event names
+	FactURL                 = historyv1.FactKind_FACT_KIND_URL
+	FactForge               = historyv1.FactKind_FACT_KIND_FORGE   // a code hosting service
+	FactProject             = historyv1.FactKind_FACT_KIND_PROJECT // a project or repository name
+	FactVCS                 = historyv1.FactKind_FACT_KIND_VCS     // a version control system
+	FactCommit              = historyv1.FactKind_FACT_KIND_COMMIT
+	FactPullRequest         = historyv1.FactKind_FACT_KIND_PULL_REQUEST
+	FactCommand             = historyv1.FactKind_FACT_KIND_COMMAND
+	FactBranch              = historyv1.FactKind_FACT_KIND_BRANCH
+	FactWorkspace           = historyv1.FactKind_FACT_KIND_WORKSPACE
+	FactProviderDisposition = historyv1.FactKind_FACT_KIND_PROVIDER_DISPOSITION // the provider's own judgement of the event
 
-const (
-	Selected PolicyStatus = iota
-	Redacted
-	OmittedContent // the event has neither body nor structured content nor activity
-)
+	ModeFull   = historyv1.Mode_MODE_FULL   // the whole source
+	ModeAppend = historyv1.Mode_MODE_APPEND // only what was added behind the certified prefix
 
-// FactKind of a Fact.
-type FactKind int32
+	RouteComplete   = historyv1.RouteEnd_STATE_COMPLETE   // every source below it was given
+	RouteIncomplete = historyv1.RouteEnd_STATE_INCOMPLETE // a bound was hit or a directory could not be read
+	RouteMissing    = historyv1.RouteEnd_STATE_MISSING    // it is proven not to exist
+	RouteUnreadable = historyv1.RouteEnd_STATE_UNREADABLE // it cannot be read at all
 
-const (
-	_                       FactKind = iota
-	FactSessionCWD                   // directory of the session
-	FactToolWorkdir                  // directory of one tool call
-	FactFile                         // a file the event names
-	FactURL                          //
-	FactForge                        // a code hosting service
-	FactProject                      // a project or repository name
-	FactVCS                          // a version control system
-	FactCommit                       //
-	FactPullRequest                  //
-	FactCommand                      //
-	FactBranch                       //
-	FactWorkspace                    //
-	FactProviderDisposition          // the provider's own judgement of the event
-)
-
-// Mode of a scan.
-type Mode int32
-
-const (
-	_          Mode = iota
-	ModeFull        // the whole source
-	ModeAppend      // only what was added behind the certified prefix
-)
-
-// Family of a source format.
-type Family int32
-
-const (
-	_               Family = iota
-	JSONLTranscript        // append-only JSON Lines
-	SQLiteMessages         // a table of messages
-	SQLiteEncoded          // blobs in a database
-	JSONDocument           // one document a session, rewritten whole
-	EventLog               // many small immutable files
-)
-
-// ImportSupport says how a format gets imported.
-type ImportSupport int32
-
-const (
-	ImportNative      ImportSupport = iota // by discovery
-	ImportExplicit                         // only when the user names it
-	ImportUnsupported                      // never; only listed
-)
-
-// PathKind of a route.
-type PathKind int32
-
-const (
-	PathAny PathKind = iota
-	PathDirectory
-	PathFile
-)
-
-// Base is a directory of the user that a Location starts from.
-type Base int32
-
-const (
-	NoBase       Base = iota // the value of Location.Env alone
-	HomeDir                  // the home directory
-	ConfigDir                // XDG config, Library/Application Support, Roaming
-	DataDir                  // XDG data, Library/Application Support, Local
-	StateDir                 // XDG state
-	LocalDataDir             // Local on Windows, else as DataDir
-	RoamingDir               // Roaming on Windows
-	WorkingDir               // the current directory
-)
-
-// Platform restricts a Location.
-type Platform int32
-
-const (
-	_ Platform = iota
-	Linux
-	MacOS
-	Windows
-	OtherUnix
-)
-
-// LocationMode says how a Location competes with others of its slot.
-type LocationMode int32
-
-const (
-	DefaultLocation  LocationMode = iota // used when no override applies
-	OverrideLocation                     // applies when Env is set; suppresses the default even when it is unusable
-	BesideLocation                       // joins the default when it exists and is another directory
-	LegacyLocation                       // used only when the default is proven missing
-)
-
-// RelativeRule says what a relative value of Location.Env means.
-type RelativeRule int32
-
-const (
-	RefuseRelative RelativeRule = iota // it is reported, nothing is read
-	FromWorkingDir
-	FromBase
-)
-
-// RouteState is the result of listing one route.
-type RouteState int32
-
-const (
-	_               RouteState = iota
-	RouteComplete              // every source below it was given
-	RouteIncomplete            // a bound was hit or a directory could not be read
-	RouteMissing               // it is proven not to exist
-	RouteUnreadable            // it cannot be read at all
-)
-
-// Severity of a Diagnostic.
-type Severity int32
-
-const (
-	_ Severity = iota
-	SeverityError
-	SeverityWarning
-	SeverityInfo
+	SeverityError   = historyv1.Diagnostic_SEVERITY_ERROR
+	SeverityWarning = historyv1.Diagnostic_SEVERITY_WARNING
+	SeverityInfo    = historyv1.Diagnostic_SEVERITY_INFO
 )

@@ -1,6 +1,7 @@
 package sdkplugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func newInventoryWriter(ctx context.Context, req InventoryRequest, send func(*hi
 		w.max = MaxSources
 	}
 	for range req.Routes {
-		w.end.Routes = append(w.end.Routes, &historyv1.RouteEnd{State: historyv1.RouteEnd_STATE_INCOMPLETE})
+		w.end.Routes = append(w.end.Routes, &historyv1.RouteEnd{State: RouteIncomplete})
 	}
 	return w
 }
@@ -73,15 +74,11 @@ func (w *InventoryWriter) Source(s Source) error {
 func (w *InventoryWriter) Route(index int, state RouteState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if index < 0 || index >= len(w.end.Routes) {
-		w.fail(&InvalidError{What: "route state", Err: fmt.Errorf("route %d of %d", index, len(w.end.Routes))})
+	if index < 0 || index >= len(w.end.Routes) || state < RouteComplete || state > RouteUnreadable {
+		w.fail(&InvalidError{What: "route state", Err: fmt.Errorf("state %d of route %d of %d", state, index, len(w.end.Routes))})
 		return
 	}
-	if state < RouteComplete || state > RouteUnreadable {
-		w.fail(&InvalidError{What: "route state", Err: fmt.Errorf("state %d", state)})
-		return
-	}
-	w.end.Routes[index].State = historyv1.RouteEnd_State(state)
+	w.end.Routes[index].State = state
 }
 
 // Walked adds to the totals of what was looked at.
@@ -94,22 +91,16 @@ func (w *InventoryWriter) Walked(directories, files, skippedLinks uint64) {
 }
 
 func (w *InventoryWriter) valid(s *Source) error {
-	if s.Route < 0 || s.Route >= len(w.end.Routes) {
+	switch n := len(s.Observation); {
+	case s.Route < 0 || s.Route >= len(w.end.Routes):
 		return fmt.Errorf("route %d of %d", s.Route, len(w.end.Routes))
-	}
-	if err := s.Anchor.Validate(); err != nil {
-		return fmt.Errorf("anchor: %w", err)
-	}
-	if err := validLabel("format", s.Format); err != nil {
-		return err
-	}
-	if err := validLocator(s.Locator); err != nil {
-		return err
-	}
-	if n := len(s.Observation); n == 0 || n > MaxObservation {
+	case !ValidLocator(s.Locator):
+		return errors.New("the locator must be relative, clean and UTF-8")
+	case n == 0 || n > MaxObservation:
 		return fmt.Errorf("observation of %d bytes, want 1 to %d", n, MaxObservation)
 	}
-	return validStrings("provider session id", s.ProviderSessionID)
+	return cmp.Or(about("anchor", s.Anchor.Validate()), validLabel("format", s.Format),
+		validStrings("provider session id", s.ProviderSessionID))
 }
 
 func (w *InventoryWriter) fail(err error) {
@@ -137,7 +128,7 @@ func (w *InventoryWriter) finish() error {
 	}
 	w.end.Complete = true
 	for _, r := range w.end.Routes {
-		w.end.Complete = w.end.Complete && r.State == historyv1.RouteEnd_STATE_COMPLETE
+		w.end.Complete = w.end.Complete && r.State == RouteComplete
 	}
 	w.end.Diagnostics = w.Diagnostics.wire()
 	return w.send(&historyv1.InventoryMessage{Message: &historyv1.InventoryMessage_End{End: &w.end}})

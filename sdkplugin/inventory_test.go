@@ -156,7 +156,7 @@ func TestDescribeAndResolve(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for name, describe := range map[string]func(*DescribeResponse){
-		"invalid": func(d *DescribeResponse) { d.ID = "" },
+		"invalid": func(d *DescribeResponse) { d.Id = "" },
 		"panic":   func(*DescribeResponse) { panic("x") },
 	} {
 		s := &server{provider: &scripted{describe: describe}, log: nullLog()}
@@ -179,24 +179,16 @@ func TestDescribeAndResolve(t *testing.T) {
 
 type resolving struct{ scripted }
 
-func (*resolving) Resolve(_ context.Context, req ResolveRequest, resp *ResolveResponse) error {
-	resp.Candidates = []Candidate{{Path: req.Home + "/" + req.Environment["A"], Format: "acme_jsonl", Role: "r", Probe: &Probe{Globs: []string{"*"}}}}
-	resp.Issues = []Issue{{Code: IssueSelector, Message: "one\nline"}}
+func (*resolving) Resolve(_ context.Context, req *ResolveRequest, resp *ResolveResponse) error {
+	resp.Candidates = []*Candidate{{Path: req.Home + "/" + req.Environment["A"], Format: "acme_jsonl", Role: "r", Probe: &Probe{Globs: []string{"*"}}}}
+	resp.Issues = []*Issue{{Code: IssueSelector, Message: "one\nline"}}
 	return nil
 }
 
 func TestDiagnostics(t *testing.T) {
 	var ds Diagnostics
-	ds.AddWarning("w", "x")
-	if ds.HasError() {
-		t.Error("a warning is no error")
-	}
-	ds.AddError("e", "x")
-	if !ds.HasError() {
-		t.Error("no error")
-	}
 	for range 2 * MaxDiagnostics {
-		ds.AddWarning("w", "x")
+		ds.AddError("e", "x")
 	}
 	if len(ds) != MaxDiagnostics {
 		t.Errorf("%d kept", len(ds))

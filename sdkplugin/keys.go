@@ -145,190 +145,157 @@ func appendLP[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(s))), s...)
 }
 
-var (
-	errKeyCut      = errors.New("key ends early")
-	errKeyTrailing = errors.New("bytes after the key")
-	errKeyEmpty    = errors.New("no key")
-)
-
 // Validate reports the first rule that the key breaks.
 func (k Key) Validate() error {
-	rest, err := typedKey(k, 0)
-	if err != nil {
-		return err
-	}
-	if len(rest) != 0 {
-		return errKeyTrailing
-	}
-	return nil
+	r := keyReader{rest: k}
+	r.typed()
+	return r.end()
 }
 
 // Validate reports the first rule that the key breaks.
 func (k NativeKey) Validate() error {
-	if len(k) == 0 {
-		return errKeyEmpty
+	r := keyReader{rest: k}
+	form := r.next(1)
+	namespace := r.prefixed()
+	if r.err == nil {
+		r.err = validLabel("namespace", string(namespace))
 	}
-	label, rest, err := lengthPrefixed(k[1:])
-	if err != nil {
-		return err
+	if r.err != nil {
+		return r.err
 	}
-	if err := validLabel("namespace", string(label)); err != nil {
-		return err
-	}
-	switch k[0] {
+	switch form[0] {
 	case formNativeID:
-		return Key(rest).Validate()
+		r.typed()
 	case formComposite:
-		return validItems(rest)
+		for range r.count() {
+			r.typed()
+		}
 	case formPosition:
-		return validPosition(rest)
+		stability := r.next(1)
+		r.typed()
+		switch {
+		case r.err != nil:
+		case stability[0] == byte(RevisionScoped):
+			r.typed()
+		case stability[0] < byte(AppendStable) || stability[0] > byte(RevisionScoped):
+			r.fail("stability %d", stability[0])
+		case len(r.rest) > 0:
+			r.fail("a scope needs stability RevisionScoped")
+		}
+	default:
+		r.fail("native key starts with byte %#02x", form[0])
 	}
-	return fmt.Errorf("native key starts with byte %#02x", k[0])
+	return r.end()
 }
 
 // Validate reports the first rule that the anchor breaks.
 func (a Anchor) Validate() error {
-	if len(a) == 0 {
-		return errKeyEmpty
-	}
-	switch a[0] {
-	case formNativeID:
+	switch {
+	case len(a) == 0:
+		return errKeyCut
+	case a[0] == formNativeID:
 		return NativeKey(a).Validate()
-	case anchorLineage:
-		if len(a) != 1+lineageBytes {
-			return fmt.Errorf("lineage of %d bytes, want %d", len(a)-1, lineageBytes)
-		}
+	case a[0] == anchorLineage && len(a) != 1+lineageBytes:
+		return fmt.Errorf("lineage of %d bytes, want %d", len(a)-1, lineageBytes)
+	case a[0] != anchorLineage:
+		return fmt.Errorf("anchor starts with byte %#02x", a[0])
+	}
+	return nil
+}
+
+var errKeyCut = errors.New("key ends early")
+
+// keyReader checks an encoded key from its start; after an error it reads no
+// more.
+type keyReader struct {
+	rest  []byte
+	depth int // of nested lists
+	err   error
+}
+
+func (r *keyReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (r *keyReader) end() error {
+	if len(r.rest) > 0 {
+		r.fail("bytes after the key")
+	}
+	return r.err
+}
+
+// next takes n bytes, or nil after an error.
+func (r *keyReader) next(n uint64) []byte {
+	if r.err == nil && n > uint64(len(r.rest)) {
+		r.err = errKeyCut
+	}
+	if r.err != nil {
 		return nil
 	}
-	return fmt.Errorf("anchor starts with byte %#02x", a[0])
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
 }
 
-func validItems(rest []byte) error {
-	n, rest, err := itemCount(rest)
-	if err != nil {
-		return err
+func (r *keyReader) prefixed() []byte {
+	n := r.next(8)
+	if n == nil {
+		return nil
 	}
-	for ; n > 0; n-- {
-		if rest, err = typedKey(rest, 0); err != nil {
-			return err
-		}
-	}
-	if len(rest) != 0 {
-		return errKeyTrailing
-	}
-	return nil
+	return r.next(binary.BigEndian.Uint64(n))
 }
 
-func validPosition(rest []byte) error {
-	if len(rest) == 0 {
-		return errKeyCut
+// count takes the number of items, 0 after an error.
+func (r *keyReader) count() uint32 {
+	b := r.next(4)
+	if b == nil {
+		return 0
 	}
-	stability := Stability(rest[0])
-	if stability < AppendStable || stability > RevisionScoped {
-		return fmt.Errorf("stability %d", stability)
-	}
-	rest, err := typedKey(rest[1:], 0)
-	if err != nil {
-		return err
-	}
-	if stability == RevisionScoped {
-		return Key(rest).Validate()
-	}
-	if len(rest) != 0 {
-		return errors.New("a scope needs stability RevisionScoped")
-	}
-	return nil
-}
-
-// typedKey checks the key at the start of b and returns what follows it.
-func typedKey(b []byte, depth int) ([]byte, error) {
-	rest, err := typedKeyBody(b, depth)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(b) - len(rest); n > MaxTypedKey {
-		return nil, fmt.Errorf("typed key of %d bytes, at most %d", n, MaxTypedKey)
-	}
-	return rest, nil
-}
-
-func typedKeyBody(b []byte, depth int) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, errKeyCut
-	}
-	switch tag, rest := b[0], b[1:]; tag {
-	case tagNull:
-		return rest, nil
-	case tagBytes:
-		_, rest, err := lengthPrefixed(rest)
-		return rest, err
-	case tagUtf8:
-		text, rest, err := lengthPrefixed(rest)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(text) == 0:
-			return nil, errors.New("empty utf8 key")
-		case !utf8.Valid(text):
-			return nil, errors.New("utf8 key is not UTF-8")
-		}
-		return rest, nil
-	case tagI64, tagU64, tagF64:
-		if len(rest) < 8 {
-			return nil, errKeyCut
-		}
-		return rest[8:], nil
-	case tagBool:
-		if len(rest) == 0 {
-			return nil, errKeyCut
-		}
-		if rest[0] > 1 {
-			return nil, fmt.Errorf("bool key %d", rest[0])
-		}
-		return rest[1:], nil
-	case tagList:
-		return listItems(rest, depth)
-	default:
-		return nil, fmt.Errorf("typed key tag %#02x", tag)
-	}
-}
-
-func listItems(b []byte, depth int) ([]byte, error) {
-	if depth == MaxKeyDepth {
-		return nil, fmt.Errorf("keys nested deeper than %d", MaxKeyDepth)
-	}
-	n, rest, err := itemCount(b)
-	if err != nil {
-		return nil, err
-	}
-	for ; n > 0; n-- {
-		if rest, err = typedKeyBody(rest, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return rest, nil
-}
-
-func itemCount(b []byte) (n uint32, rest []byte, err error) {
-	if len(b) < 4 {
-		return 0, nil, errKeyCut
-	}
-	n = binary.BigEndian.Uint32(b)
+	n := binary.BigEndian.Uint32(b)
 	if n > MaxComponents {
-		return 0, nil, fmt.Errorf("%d items, at most %d", n, MaxComponents)
+		r.fail("%d items, at most %d", n, MaxComponents)
+		return 0
 	}
-	return n, b[4:], nil
+	return n
 }
 
-func lengthPrefixed(b []byte) (value, rest []byte, err error) {
-	if len(b) < 8 {
-		return nil, nil, errKeyCut
+// typed takes one typed key.
+func (r *keyReader) typed() {
+	before := len(r.rest)
+	tag := r.next(1)
+	if tag == nil {
+		return
 	}
-	n := binary.BigEndian.Uint64(b)
-	if n > uint64(len(b)-8) {
-		return nil, nil, errKeyCut
+	switch tag[0] {
+	case tagNull:
+	case tagBytes:
+		r.prefixed()
+	case tagUtf8:
+		if text := r.prefixed(); len(text) == 0 || !utf8.Valid(text) {
+			r.fail("utf8 key is empty or not UTF-8")
+		}
+	case tagI64, tagU64, tagF64:
+		r.next(8)
+	case tagBool:
+		if b := r.next(1); b != nil && b[0] > 1 {
+			r.fail("bool key %d", b[0])
+		}
+	case tagList:
+		if r.depth++; r.depth > MaxKeyDepth {
+			r.fail("keys nested deeper than %d", MaxKeyDepth)
+		}
+		for range r.count() {
+			r.typed()
+		}
+		r.depth--
+	default:
+		r.fail("typed key tag %#02x", tag[0])
 	}
-	return b[8 : 8+n], b[8+n:], nil
+	if n := before - len(r.rest); n > MaxTypedKey {
+		r.fail("typed key of %d bytes, at most %d", n, MaxTypedKey)
+	}
 }
 
 func validLabel(what, s string) error {

@@ -26,7 +26,7 @@ type Provider interface {
 // Resolver is implemented by providers whose history lies where no list of
 // Locations can say, e.g. in a directory named by the agent's own config file.
 type Resolver interface {
-	Resolve(ctx context.Context, req ResolveRequest, resp *ResolveResponse) error
+	Resolve(ctx context.Context, req *ResolveRequest, resp *ResolveResponse) error
 }
 
 // Route is a place that the provider may read; it must open nothing outside.

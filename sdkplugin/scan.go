@@ -16,32 +16,26 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// scanStream is one Scan call: the stream, and the writers at work on it.
+// scanStream is one Scan call.
 type scanStream struct {
 	provider Provider
 	stream   grpc.BidiStreamingServer[historyv1.ScanSource, historyv1.ScanMessage]
-	ctx      context.Context
 
 	sending sync.Mutex // one message at a time
-
-	mu      sync.Mutex
-	writers map[uint32]*SourceWriter
+	over    bool       // nothing may be sent any more
 }
 
 // grace is how long a cancelled Scan waits for providers to notice. The call
 // is over after it; what they still report goes nowhere.
 const grace = 50 * time.Millisecond
 
+var errStreamOver = errors.New("the scan is over")
+
 // run reads sources as the host names them, several at once. It takes the next
 // one only when a worker is free, so the host is held back by flow control.
-func (s *scanStream) run(parallel int) error {
-	ctx, cancel := context.WithCancelCause(s.ctx)
+func (s *scanStream) run(ctx context.Context, parallel int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errStreamOver)
-	s.ctx = ctx
-	flusher := time.NewTicker(flushAfter / 4)
-	defer flusher.Stop()
-	go s.flushOld(ctx, flusher.C)
-
 	next := make(chan *historyv1.ScanSource)
 	var workers sync.WaitGroup
 	for range parallel {
@@ -66,14 +60,14 @@ func (s *scanStream) run(parallel int) error {
 		case <-time.After(grace):
 		}
 	}
+	s.sending.Lock()
+	s.over = true
+	s.sending.Unlock()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	s.abandonAll(err)
 	return asStatus(err)
 }
-
-var errStreamOver = errors.New("the scan is over")
 
 // receive hands the sources on until the host closes its side.
 func (s *scanStream) receive(ctx context.Context, next chan<- *historyv1.ScanSource) error {
@@ -100,26 +94,19 @@ func (s *scanStream) receive(ctx context.Context, next chan<- *historyv1.ScanSou
 
 func (s *scanStream) scan(ctx context.Context, source *historyv1.ScanSource) {
 	w := &SourceWriter{ctx: ctx, out: s, source: source.Ordinal, base: countsFromWire(source.Counts)}
-	if !s.add(w) {
-		s.sendFailure(source.Ordinal, Fail(Internal, "the host used this ordinal twice"))
-		return
-	}
-	defer s.remove(w)
 	err := s.callScan(ctx, source, w)
-	w.mu.Lock()
-	over, broken := w.state == ended, w.err
-	w.mu.Unlock()
-	switch {
-	case ctx.Err() != nil || over:
-		// Nobody listens any more, or the provider has said all.
-	case err != nil:
-		s.sendFailure(source.Ordinal, failureOf(err))
-	case broken != nil:
-		s.sendFailure(source.Ordinal, failureOf(broken))
-	default:
-		s.sendFailure(source.Ordinal, Fail(Internal, "the provider returned without End"))
+	if ended, broken := w.abandon(errEnded); ended || ctx.Err() != nil {
+		return // the provider has said all, or nobody listens any more
+	} else if err == nil {
+		err = broken
 	}
-	w.abandon(errEnded)
+	if err == nil {
+		err = Fail(Internal, "the provider returned without End")
+	}
+	f := failureOf(err)
+	// A stream that is broken is noticed by receive.
+	_ = s.send(&historyv1.ScanMessage{Message: &historyv1.ScanMessage_Failure{Failure: &historyv1.SourceFailure{
+		Source: source.Ordinal, Class: string(f.Class), Message: clip(f.Message)}}})
 }
 
 // callScan turns a panic into a failure of this source.
@@ -139,14 +126,14 @@ func (s *scanStream) callScan(ctx context.Context, source *historyv1.ScanSource,
 
 func scanRequest(source *historyv1.ScanSource) (ScanRequest, error) {
 	req := ScanRequest{
-		Routes: routesFromWire(source.Routes), Source: sourceFromWire(source.Source), Mode: Mode(source.Mode),
+		Routes: routesFromWire(source.Routes), Source: sourceFromWire(source.Source), Mode: source.Mode,
 		Frontier: source.Frontier, CertifiedBytes: source.CertifiedBytes, ContentDigest: source.ContentDigest,
 		Counts: countsFromWire(source.Counts),
 	}
 	if req.Mode != ModeFull && req.Mode != ModeAppend {
 		return req, Fail(Internal, "the host asked for no known mode")
 	}
-	if err := validLocator(req.Source.Locator); err != nil {
+	if !ValidLocator(req.Source.Locator) {
 		return req, Fail(Internal, "the host sent a bad locator")
 	}
 	if req.Source.Route < len(req.Routes) {
@@ -165,80 +152,21 @@ func countsFromWire(c *historyv1.Counts) Counts {
 	return Counts{Complete: c.GetComplete(), Retained: c.GetRetained(), Rejected: c.GetRejected(), Ignored: c.GetIgnored()}
 }
 
-func (s *scanStream) send(m *historyv1.ScanMessage) error {
+// send takes a message, or a batch that is encoded already.
+func (s *scanStream) send(m any) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	return s.stream.Send(m)
-}
-
-func (s *scanStream) sendBatch(batch *[]byte) error {
-	s.sending.Lock()
-	defer s.sending.Unlock()
-	return s.stream.SendMsg(&encodedBatch{batch})
-}
-
-func (s *scanStream) sendFailure(source uint32, f *Failure) {
-	// A stream that is broken is noticed by receive.
-	_ = s.send(&historyv1.ScanMessage{Message: &historyv1.ScanMessage_Failure{Failure: &historyv1.SourceFailure{
-		Source: source, Class: string(f.Class), Message: clip(f.Message)}}})
-}
-
-func (s *scanStream) add(w *SourceWriter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, taken := s.writers[w.source]; taken {
-		return false
+	if s.over {
+		return errStreamOver
 	}
-	if s.writers == nil {
-		s.writers = map[uint32]*SourceWriter{}
-	}
-	s.writers[w.source] = w
-	return true
-}
-
-func (s *scanStream) remove(w *SourceWriter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.writers, w.source)
-}
-
-func (s *scanStream) open() []*SourceWriter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]*SourceWriter, 0, len(s.writers))
-	for _, w := range s.writers {
-		out = append(out, w)
-	}
-	return out
-}
-
-func (s *scanStream) flushOld(ctx context.Context, tick <-chan time.Time) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick:
-			for _, w := range s.open() {
-				w.flushOld(now)
-			}
-		}
-	}
-}
-
-func (s *scanStream) abandonAll(err error) {
-	if err == nil {
-		err = errStreamOver
-	}
-	for _, w := range s.open() {
-		w.abandon(err)
-	}
+	return s.stream.SendMsg(m)
 }
 
 // parallelSources is how many sources are read at once.
 func parallelSources(limit uint32) int {
 	n := runtime.GOMAXPROCS(0)
-	if limit > 0 && int(limit) < n {
-		return int(limit)
+	if limit > 0 {
+		return min(n, int(limit))
 	}
 	return n
 }

@@ -45,8 +45,8 @@ const (
 )
 
 func (stream) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *sdkplugin.DescribeResponse) {
-	*d = sdkplugin.DescribeResponse{ID: "stream", ParserRevision: "1", NoKnownLocation: true,
-		Formats: []sdkplugin.Format{{Name: "stream", SchemaVariant: "1", Family: sdkplugin.EventLog}}}
+	*d = sdkplugin.DescribeResponse{Id: "stream", ParserRevision: "1", NoKnownLocation: true,
+		Formats: []*sdkplugin.Format{{Name: "stream", SchemaVariant: "1", Family: sdkplugin.EventLog}}}
 }
 
 func (stream) Inventory(_ context.Context, _ sdkplugin.InventoryRequest, out *sdkplugin.InventoryWriter) error {

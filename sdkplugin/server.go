@@ -46,13 +46,12 @@ func (s *server) describe(ctx context.Context, req *historyv1.DescribeRequest) (
 	defer s.recovered("Describe", &err)
 	var d DescribeResponse
 	s.provider.Describe(s.context(context.WithoutCancel(ctx)), DescribeRequest{HostVersion: req.GetHostVersion()}, &d)
-	d.complete()
-	if err := d.Validate(); err != nil {
+	_, d.Resolves = s.provider.(Resolver)
+	complete(&d)
+	if err := ValidateDescription(&d); err != nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "the provider's description is invalid: %v", err)
 	}
-	out = d.wire()
-	_, out.Resolves = s.provider.(Resolver)
-	return out, nil
+	return &d, nil
 }
 
 func (s *server) Resolve(ctx context.Context, req *historyv1.ResolveRequest) (out *historyv1.ResolveResponse, err error) {
@@ -62,14 +61,13 @@ func (s *server) Resolve(ctx context.Context, req *historyv1.ResolveRequest) (ou
 		return nil, status.Error(codes.Unimplemented, "the provider declares all its locations")
 	}
 	var resp ResolveResponse
-	err = resolver.Resolve(s.context(ctx), ResolveRequest{
-		Home: req.Home, CWD: req.Cwd, UID: req.Uid, Platform: Platform(req.Platform), DataDir: req.DataDir,
-		ConfigDir: req.ConfigDir, StateDir: req.StateDir, LocalDataDir: req.LocalDataDir, Environment: req.Environment,
-	}, &resp)
-	if err != nil {
+	if err := resolver.Resolve(s.context(ctx), req, &resp); err != nil {
 		return nil, callError(ctx, err)
 	}
-	return resp.wire(), nil
+	for _, i := range resp.Issues {
+		i.Message = clip(i.Message)
+	}
+	return &resp, nil
 }
 
 func (s *server) Inventory(req *historyv1.InventoryRequest, stream grpc.ServerStreamingServer[historyv1.InventoryMessage]) (err error) {
@@ -91,8 +89,8 @@ func (s *server) Scan(stream grpc.BidiStreamingServer[historyv1.ScanSource, hist
 	if err != nil {
 		return err
 	}
-	scan := &scanStream{provider: s.provider, stream: stream, ctx: s.context(stream.Context())}
-	return scan.run(parallelSources(described.Limits.ParallelSources))
+	scan := &scanStream{provider: s.provider, stream: stream}
+	return scan.run(s.context(stream.Context()), parallelSources(described.GetLimits().GetParallelSources()))
 }
 
 // callError hides the text of unknown errors, which may name files or quote

@@ -28,14 +28,13 @@ type SourceWriter struct {
 	source uint32
 	base   Counts // certified before, in mode Append
 
-	// What follows is shared with the flusher, which sends a batch that has
-	// become old while the provider is busy with something else.
-	mu    sync.Mutex
+	mu    sync.Mutex // also taken by the timer
 	state writerState
 	err   error
 	batch *[]byte
 	since time.Time // of the first item of the batch; zero = empty
-	read  uint64    // cumulative
+	timer *time.Timer
+	read  uint64 // cumulative
 
 	counts     Counts // of this scan
 	events     uint64
@@ -79,7 +78,7 @@ func (w *SourceWriter) begin(mode Mode) error {
 	}
 	w.state = writing
 	return w.fail(w.out.send(&historyv1.ScanMessage{Message: &historyv1.ScanMessage_Begin{
-		Begin: &historyv1.SourceBegin{Source: w.source, Mode: historyv1.Mode(mode)}}}))
+		Begin: &historyv1.SourceBegin{Source: w.source, Mode: mode}}}))
 }
 
 // ready begins if nobody did, and reports why nothing can be taken.
@@ -109,7 +108,7 @@ func (w *SourceWriter) Session(s Session) (uint32, error) {
 	if err := w.ready(); err != nil {
 		return 0, err
 	}
-	if err := validSession(&s); err != nil {
+	if err := s.Validate(); err != nil {
 		return 0, w.invalid(fmt.Sprintf("session %d", len(w.sessions)), err)
 	}
 	id := s.Ref.Kind + "\x00" + string(s.Ref.Key)
@@ -149,7 +148,7 @@ func (w *SourceWriter) validEvent(e *Event) error {
 	if e.Sequence < w.last[e.Session] {
 		return fmt.Errorf("sequence %d after %d", e.Sequence, w.last[e.Session])
 	}
-	return validEvent(e)
+	return e.Validate()
 }
 
 // Retain counts n native records that gave events.
@@ -179,7 +178,7 @@ func (w *SourceWriter) Reject(r Rejection) error {
 		return nil
 	}
 	wire := &historyv1.Rejection{Locator: r.Locator, Line: r.Line, PayloadType: clip(r.PayloadType), Detail: clip(r.Detail)}
-	if validLocator(r.Locator) != nil {
+	if !ValidLocator(r.Locator) {
 		wire.Locator = ""
 	}
 	if r.HasOffset {
@@ -197,14 +196,6 @@ func (w *SourceWriter) Progress(readBytes uint64) error {
 	defer w.mu.Unlock()
 	w.read = readBytes
 	return w.ready()
-}
-
-// Counts returns the totals of the source so far, with what was certified
-// before in mode Append.
-func (w *SourceWriter) Counts() Counts {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.totals()
 }
 
 func (w *SourceWriter) totals() Counts {
@@ -271,20 +262,27 @@ func (w *SourceWriter) validMetadata(m *SessionMetadata) error {
 		"version", m.LastVersion, "entrypoint", m.Entrypoint, "entrypoint", m.LastEntrypoint)
 }
 
-// open makes sure that there is a batch to append to.
+// open makes sure that there is a batch to append to, and that it is sent in
+// time when the provider gets busy with something else.
 func (w *SourceWriter) open() {
 	if w.batch == nil {
 		w.batch = batches.get()
 		*w.batch = appendUint(*w.batch, 1, uint64(w.source))
 	}
-	if w.since.IsZero() {
-		w.since = time.Now()
+	if !w.since.IsZero() {
+		return
+	}
+	w.since = time.Now()
+	if w.timer == nil {
+		w.timer = time.AfterFunc(flushAfter, w.flushOld)
+	} else {
+		w.timer.Reset(flushAfter)
 	}
 }
 
 func (w *SourceWriter) appendMessage(field protowire.Number, m proto.Message) error {
 	w.open()
-	dst := appendHead(*w.batch, field, proto.Size(m))
+	dst := protowire.AppendVarint(protowire.AppendTag(*w.batch, field, protowire.BytesType), uint64(proto.Size(m)))
 	dst, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(dst, m)
 	if err != nil {
 		return w.fail(err)
@@ -309,30 +307,31 @@ func (w *SourceWriter) flush() error {
 	batch := w.batch
 	*batch = appendUint(*batch, 5, w.read)
 	w.batch, w.since = nil, time.Time{}
-	return w.fail(w.out.sendBatch(batch))
+	w.timer.Stop()
+	return w.fail(w.out.send(&encodedBatch{batch}))
 }
 
-// flushOld is called by the flusher.
-func (w *SourceWriter) flushOld(now time.Time) {
-	if !w.mu.TryLock() {
-		return // busy: in a call, or waiting for the host
-	}
+// flushOld is called by the timer.
+func (w *SourceWriter) flushOld() {
+	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.since.IsZero() && now.Sub(w.since) >= flushAfter {
+	if time.Since(w.since) >= flushAfter {
 		_ = w.flush() // kept in w.err
 	}
 }
 
 // abandon stops all further use; late calls of a provider that does not look
-// at its context get the reason.
-func (w *SourceWriter) abandon(reason error) {
+// at its context get the reason. It reports how the writer stood.
+func (w *SourceWriter) abandon(reason error) (over bool, broken error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	over, broken = w.state == ended, w.err
 	w.fail(reason)
 	if w.batch != nil {
 		batches.put(w.batch)
 		w.batch, w.since = nil, time.Time{}
 	}
+	return over, broken
 }
 
 func (w *SourceWriter) fail(err error) error {
@@ -356,7 +355,7 @@ func (r *SessionRef) wire() *historyv1.SessionRef {
 func (s *Session) wire(index uint32) *historyv1.Session {
 	return &historyv1.Session{
 		Index: index, Ref: s.Ref.wire(), ProviderSessionId: s.ProviderSessionID, Parent: s.Parent.wire(), Root: s.Root.wire(),
-		Relationship: historyv1.Relationship(s.Relationship), Scope: historyv1.Scope(s.Scope), YieldsTo: s.YieldsTo.wire(),
+		Relationship: s.Relationship, Scope: s.Scope, YieldsTo: s.YieldsTo.wire(),
 	}
 }
 

@@ -1,121 +1,103 @@
 package sdkplugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 )
 
-// validEvent checks what costs little: keys, strings, sizes, spans. The text
-// of bodies and the form of structured content are checked by the host, and by
-// the conformance kit.
-func validEvent(e *Event) error {
-	if err := e.Key.Validate(); err != nil {
-		return fmt.Errorf("key: %w", err)
-	}
-	if err := validLabel("kind", e.Kind); err != nil {
-		return err
-	}
-	if len(e.Selector) > 0 {
-		if err := e.Selector.Validate(); err != nil {
-			return fmt.Errorf("selector: %w", err)
-		}
-	}
-	if e.Type == "" {
+// Validate reports the first rule that the event breaks, of those that cost
+// little: keys, strings, sizes, spans. The text of bodies and the form of
+// structured content are checked by the host, and by the conformance kit.
+func (e *Event) Validate() error {
+	switch n := contentBytes(e); {
+	case e.Type == "":
 		return errors.New("type is empty")
-	}
-	if err := validStrings("type", e.Type, "role", e.Role, "policy reason", e.Policy.Reason); err != nil {
-		return err
-	}
-	if e.Scope < 0 || e.Scope > ScopeSubagent {
+	case e.Scope < 0 || e.Scope > ScopeSubagent:
 		return fmt.Errorf("scope %d", e.Scope)
-	}
-	if err := validValue(e, &e.Body); err != nil {
-		return fmt.Errorf("body: %w", err)
-	}
-	if err := validActivity(e); err != nil {
-		return err
-	}
-	if err := validCopy(e.Copy); err != nil {
-		return fmt.Errorf("copy: %w", err)
-	}
-	if n := contentBytes(e); n > maxWireEvent {
-		return fmt.Errorf("event of %d bytes, at most %d travel", n, maxWireEvent)
-	}
-	return validPolicy(e)
-}
-
-func validPolicy(e *Event) error {
-	content := e.Body.Present || len(e.Structured) > 0 || e.Invocation != nil || e.Result != nil || len(e.Facts) > 0
-	switch e.Policy.Status {
-	case Selected:
-		if e.Policy.Reason != "" {
-			return errors.New("policy reason without a policy")
-		}
-		if !content {
-			return errors.New("neither body nor structured content nor activity")
-		}
-	case Redacted, OmittedContent:
-		if e.Policy.Reason == "" {
-			return errors.New("policy without a reason")
-		}
-		if content == (e.Policy.Status == OmittedContent) {
-			return errors.New("omitted events have no content, redacted ones have some")
-		}
-	default:
-		return fmt.Errorf("policy status %d", e.Policy.Status)
-	}
-	return nil
-}
-
-func validActivity(e *Event) error {
-	if len(e.CallID) > 0 {
-		if err := e.CallID.Validate(); err != nil {
-			return fmt.Errorf("call id: %w", err)
-		}
-	} else if e.Invocation != nil || e.Result != nil {
+	case len(e.CallID) == 0 && (e.Invocation != nil || e.Result != nil):
 		return errors.New("an invocation or result needs a call id")
-	}
-	if i := e.Invocation; i != nil {
-		if i.Tool == "" {
-			return errors.New("invocation without a tool")
-		}
-		if err := validStrings("protocol", i.Protocol, "server", i.Server, "tool", i.Tool); err != nil {
-			return err
-		}
-		if err := validCapture(e, &i.Arguments, false); err != nil {
-			return fmt.Errorf("arguments: %w", err)
-		}
-	}
-	if r := e.Result; r != nil {
-		if err := validStrings("status", r.Status); err != nil {
-			return err
-		}
-		if err := validCapture(e, &r.Text, true); err != nil {
-			return fmt.Errorf("result text: %w", err)
-		}
-		if err := validCapture(e, &r.Structured, false); err != nil {
-			return fmt.Errorf("structured result: %w", err)
-		}
-	}
-	if len(e.Facts) > MaxFacts {
+	case len(e.Facts) > MaxFacts:
 		return fmt.Errorf("%d facts, at most %d", len(e.Facts), MaxFacts)
+	case n > maxWireEvent:
+		return fmt.Errorf("event of %d bytes, at most %d travel", n, maxWireEvent)
 	}
 	for i := range e.Facts {
 		if err := validFact(&e.Facts[i]); err != nil {
 			return fmt.Errorf("fact %d: %w", i, err)
 		}
 	}
+	return cmp.Or(
+		about("key", e.Key.Validate()),
+		about("selector", optional(e.Selector)),
+		about("call id", optional(e.CallID)),
+		validLabel("kind", e.Kind),
+		validStrings("type", e.Type, "role", e.Role, "policy reason", e.Policy.Reason),
+		about("body", e.validValue(&e.Body)),
+		about("invocation", e.validInvocation()),
+		about("result", e.validResult()),
+		about("copy", validCopy(e.Copy)),
+		e.validPolicy(),
+	)
+}
+
+func about(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func optional[K interface {
+	~[]byte
+	Validate() error
+}](key K) error {
+	if len(key) == 0 {
+		return nil
+	}
+	return key.Validate()
+}
+
+func (e *Event) validPolicy() error {
+	content := e.Body.Present || len(e.Structured) > 0 || e.Invocation != nil || e.Result != nil || len(e.Facts) > 0
+	switch status := e.Policy.Status; {
+	case status < Selected || status > OmittedContent:
+		return fmt.Errorf("policy status %d", status)
+	case (status == Selected) != (e.Policy.Reason == ""):
+		return errors.New("a policy needs a reason, and a reason a policy")
+	case content == (status == OmittedContent):
+		return errors.New("an event has a body, structured content or activity, unless it is omitted")
+	}
 	return nil
 }
 
-func validFact(f *Fact) error {
-	limit := MaxString
-	if f.Kind == FactFile {
-		limit = MaxFileFact
-	}
+func (e *Event) validInvocation() error {
+	i := e.Invocation
 	switch {
+	case i == nil:
+		return nil
+	case i.Tool == "":
+		return errors.New("no tool")
+	}
+	return cmp.Or(validStrings("protocol", i.Protocol, "server", i.Server, "tool", i.Tool),
+		about("arguments", e.validCapture(&i.Arguments, false)))
+}
+
+func (e *Event) validResult() error {
+	r := e.Result
+	if r == nil {
+		return nil
+	}
+	return cmp.Or(validStrings("status", r.Status), about("text", e.validCapture(&r.Text, true)),
+		about("structured", e.validCapture(&r.Structured, false)))
+}
+
+func validFact(f *Fact) error {
+	switch limit := f.limit(); {
 	case f.Kind < FactSessionCWD || f.Kind > FactProviderDisposition:
 		return fmt.Errorf("kind %d", f.Kind)
 	case f.Value == "":
@@ -128,38 +110,30 @@ func validFact(f *Fact) error {
 	return nil
 }
 
-func validCapture(e *Event, c *Capture, text bool) error {
-	switch c.Status {
-	case CapturePresent:
-		if !c.Value.Present {
-			return errors.New("present without a value")
-		}
-		return validValue(e, &c.Value)
-	case CaptureOmitted:
-		if c.Reason == "" {
-			return errors.New("omitted without a reason")
-		}
-		return validStrings("reason", c.Reason)
-	case CaptureSameAsBody:
-		if !text || !e.Body.Present {
-			return errors.New("only the text of an event with a body can be the body")
-		}
-	case CaptureAbsent, CaptureUnavailable:
-	default:
-		return fmt.Errorf("capture status %d", c.Status)
+func (f *Fact) limit() int {
+	if f.Kind == FactFile {
+		return MaxFileFact
 	}
-	if c.Value.Present || c.Reason != "" {
-		return errors.New("a value or reason that the status does not have")
-	}
-	return nil
+	return MaxString
 }
 
-func validValue(e *Event, v *Value) error {
-	if !v.Present && (len(v.Bytes) > 0 || len(v.Spans) > 0) {
-		return errors.New("content without Present")
+func (e *Event) validCapture(c *Capture, text bool) error {
+	switch present := c.Status == CapturePresent; {
+	case c.Status < CaptureAbsent || c.Status > CaptureSameAsBody:
+		return fmt.Errorf("capture status %d", c.Status)
+	case present != c.Value.Present:
+		return errors.New("only a present capture has a value")
+	case (c.Status == CaptureOmitted) != (c.Reason != ""):
+		return errors.New("an omitted capture, and no other, has a reason")
+	case c.Status == CaptureSameAsBody && (!text || !e.Body.Present):
+		return errors.New("only the text of an event with a body can be the body")
 	}
-	if len(v.Bytes) > 0 && len(v.Spans) > 0 {
-		return errors.New("both bytes and spans")
+	return cmp.Or(validStrings("reason", c.Reason), e.validValue(&c.Value))
+}
+
+func (e *Event) validValue(v *Value) error {
+	if !v.Present && (len(v.Bytes) > 0 || len(v.Spans) > 0) || len(v.Bytes) > 0 && len(v.Spans) > 0 {
+		return errors.New("a value has bytes or spans, and is present then")
 	}
 	for _, s := range v.Spans {
 		end := uint64(s.Offset) + uint64(s.Length)
@@ -174,66 +148,34 @@ func validValue(e *Event, v *Value) error {
 }
 
 func validCopy(c *CopyClaim) error {
-	if c == nil {
+	switch {
+	case c == nil:
 		return nil
-	}
-	if err := validRef(&c.Session, true); err != nil {
-		return err
-	}
-	if err := validLabel("event kind", c.EventKind); err != nil {
-		return err
-	}
-	if c.Proof < ProofNativeEventIdentity || c.Proof > ProofCertifiedOrderedPrefix {
+	case c.Proof < ProofNativeEventIdentity || c.Proof > ProofCertifiedOrderedPrefix:
 		return fmt.Errorf("proof %d", c.Proof)
 	}
-	if len(c.EventSelector) > 0 {
-		if err := c.EventSelector.Validate(); err != nil {
-			return err
-		}
-	}
-	return c.EventKey.Validate()
+	return cmp.Or(c.Session.validate(), validLabel("event kind", c.EventKind), c.EventKey.Validate(), optional(c.EventSelector))
 }
 
-func validRef(r *SessionRef, foreign bool) error {
-	if err := validLabel("session kind", r.Kind); err != nil {
-		return err
+func (r *SessionRef) validate() error {
+	if r == nil {
+		return nil
 	}
-	if len(r.Anchor) > 0 {
-		if !foreign {
-			return errors.New("the anchor of an own session is that of its source")
-		}
-		if err := r.Anchor.Validate(); err != nil {
-			return fmt.Errorf("anchor: %w", err)
-		}
-	}
-	if err := r.Key.Validate(); err != nil {
-		return fmt.Errorf("session key: %w", err)
-	}
-	return nil
+	return cmp.Or(validLabel("session kind", r.Kind), about("anchor", optional(r.Anchor)), about("session key", r.Key.Validate()))
 }
 
-func validSession(s *Session) error {
-	if err := validRef(&s.Ref, false); err != nil {
-		return err
-	}
-	if err := validStrings("provider session id", s.ProviderSessionID); err != nil {
-		return err
-	}
-	for i, ref := range [...]*SessionRef{s.Parent, s.Root, s.YieldsTo} {
-		if ref == nil {
-			continue
-		}
-		if err := validRef(ref, true); err != nil {
-			return fmt.Errorf("%s: %w", [...]string{"parent", "root", "yields to"}[i], err)
-		}
-	}
-	if s.Relationship < 0 || s.Relationship > RelationshipWorkflowChild {
+// Validate reports the first rule that the session breaks.
+func (s *Session) Validate() error {
+	switch {
+	case len(s.Ref.Anchor) > 0:
+		return errors.New("the anchor of an own session is that of its source")
+	case s.Relationship < 0 || s.Relationship > RelationshipWorkflowChild:
 		return fmt.Errorf("relationship %d", s.Relationship)
-	}
-	if s.Scope < 0 || s.Scope > ScopeSubagent {
+	case s.Scope < 0 || s.Scope > ScopeSubagent:
 		return fmt.Errorf("scope %d", s.Scope)
 	}
-	return nil
+	return cmp.Or(s.Ref.validate(), validStrings("provider session id", s.ProviderSessionID),
+		about("parent", s.Parent.validate()), about("root", s.Root.validate()), about("yields to", s.YieldsTo.validate()))
 }
 
 // contentBytes is what travels of an event's content. The host's cap of
@@ -264,26 +206,10 @@ func validStrings(pairs ...string) error {
 	return nil
 }
 
-// validLocator holds locators to the form that the host can join to a route
-// without leaving it.
-func validLocator(s string) error {
-	switch {
-	case len(s) > MaxLocator:
-		return fmt.Errorf("locator of %d bytes, at most %d", len(s), MaxLocator)
-	case strings.IndexByte(s, 0) >= 0:
-		return errors.New("locator with a NUL byte")
-	case !utf8.ValidString(s):
-		return errors.New("locator is not UTF-8")
-	case s == "":
-		return nil
-	}
-	for part := range strings.SplitSeq(s, "/") {
-		if part == "" || part == "." || part == ".." {
-			return errors.New("locator must be relative and clean")
-		}
-	}
-	return nil
-}
+// ValidLocator tells whether a locator, of a source, diagnostic or rejection,
+// can be joined to a route without leaving it: at most MaxLocator bytes of UTF-8,
+// '/' separated, relative and clean; empty is the route itself.
+func ValidLocator(s string) bool { return jsonl.ValidLocator(s) }
 
 // clip cuts a message to one line of MaxMessage bytes, on a character boundary.
 func clip(s string) string {

@@ -16,7 +16,7 @@ func TestEventRules(t *testing.T) {
 		e.Policy, e.Body = Policy{}, Pieces(Span{Offset: 11, Length: 3, Quoted: true})
 		return e
 	}
-	if err := validEvent(good()); err != nil {
+	if err := good().Validate(); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", MaxString+1)
@@ -70,19 +70,19 @@ func TestEventRules(t *testing.T) {
 	for name, change := range cases {
 		e := good()
 		change(e)
-		if validEvent(e) == nil {
+		if e.Validate() == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	omitted := &Event{Key: good().Key, Kind: "k", Type: "t", Policy: Policy{OmittedContent, "r"}}
-	if err := validEvent(omitted); err != nil {
+	if err := omitted.Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestSessionRules(t *testing.T) {
-	if s := ownSession(); validSession(&s) != nil {
-		t.Fatal(validSession(&s))
+	if s := ownSession(); s.Validate() != nil {
+		t.Fatal(s.Validate())
 	}
 	cases := map[string]func(*Session){
 		"no kind":       func(s *Session) { s.Ref.Kind = "" },
@@ -100,7 +100,7 @@ func TestSessionRules(t *testing.T) {
 	for name, change := range cases {
 		s := ownSession()
 		change(&s)
-		if validSession(&s) == nil {
+		if s.Validate() == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -108,12 +108,12 @@ func TestSessionRules(t *testing.T) {
 
 func TestLocators(t *testing.T) {
 	for _, s := range []string{"", "a", "a/b.jsonl", "..a/b..", ".hidden", "a b/ü"} {
-		if err := validLocator(s); err != nil {
-			t.Errorf("%q: %v", s, err)
+		if !ValidLocator(s) {
+			t.Errorf("%q: refused", s)
 		}
 	}
 	for _, s := range []string{"/a", "a/", "a//b", ".", "..", "a/../b", "./a", "a\x00", "\xff", strings.Repeat("x", MaxLocator+1)} {
-		if validLocator(s) == nil {
+		if ValidLocator(s) {
 			t.Errorf("%q: accepted", s)
 		}
 	}
@@ -131,56 +131,53 @@ func TestClip(t *testing.T) {
 
 func TestDescriptionRules(t *testing.T) {
 	good := func() *DescribeResponse {
-		return &DescribeResponse{ID: "acme_cli", ParserRevision: "1",
-			Formats: []Format{{Name: "acme", SchemaVariant: "v1", Family: JSONLTranscript}},
-			Root:    &RootCapability{Kind: PathDirectory, Children: []RootChild{{Format: "acme", Role: "r"}}},
-			Locations: []Location{{Base: HomeDir, Suffix: ".acme", Format: "acme", Role: "r"},
+		return &DescribeResponse{Id: "acme_cli", ParserRevision: "1",
+			Formats: []*Format{{Name: "acme", SchemaVariant: "v1", Family: JSONLTranscript}},
+			Root:    &RootCapability{PathKind: PathDirectory, Children: []*RootChild{{Format: "acme", Role: "r"}}},
+			Locations: []*Location{{Base: HomeDir, Suffix: ".acme", Format: "acme", Role: "r"},
 				{Env: "ACME_HOME", Suffix: "sessions/", Format: "acme", Role: "r", Mode: OverrideLocation}},
-			CurrentSession: &CurrentSession{SessionEnv: "ACME_SESSION", AnyOf: []EnvMatch{{Name: "ACME", Values: []string{"1"}}}},
+			CurrentSession: &CurrentSession{SessionEnv: "ACME_SESSION", AnyOf: []*EnvMatch{{Name: "ACME", Values: []string{"1"}}}},
 			Resume:         &ResumeCommand{Argv: []string{"acme"}},
-			ExactPaths:     []PathRule{{NameGlob: "*", Format: "acme", Role: "r"}},
+			ExactPaths:     []*PathRule{{NameGlob: "*", Format: "acme", Role: "r"}},
 		}
 	}
 	d := good()
-	d.complete()
-	if err := d.Validate(); err != nil {
+	complete(d)
+	if err := ValidateDescription(d); err != nil {
 		t.Fatal(err)
 	}
-	if d.CLIName != "acme-cli" || d.DisplayName != "acme-cli" || d.Formats[0].Leaf != "acme" || d.Formats[0].IdentityVersion != 1 ||
-		d.Formats[0].ParserRevision != "1" || d.Locations[0].Slot != "r" || d.Root.Expander != "exact_source" {
+	if d.CliName != "acme-cli" || d.DisplayName != "acme-cli" || d.Formats[0].Leaf != "acme" || d.Formats[0].IdentityVersion != 1 ||
+		d.Formats[0].ParserRevision != "1" || d.Locations[0].Slot != "r" || d.Root.Expander != "exact_source" || d.SdkVersion != Version {
 		t.Errorf("defaults: %+v", d)
 	}
-	w := d.wire()
-	if w.SdkVersion != Version || len(w.Locations) != 2 || w.Root.Children[0].Role != "r" || w.CurrentSession.AnyOf[0].Values[0] != "1" ||
-		w.Resume.Argv[0] != "acme" || w.ExactPaths[0].NameGlob != "*" {
-		t.Errorf("wire: %v", w)
-	}
 	cases := map[string]func(*DescribeResponse){
-		"no id":               func(d *DescribeResponse) { d.ID = "" },
-		"upper case":          func(d *DescribeResponse) { d.ID = "Acme" },
-		"long id":             func(d *DescribeResponse) { d.ID = strings.Repeat("a", MaxProviderID+1) },
+		"no id":               func(d *DescribeResponse) { d.Id = "" },
+		"upper case":          func(d *DescribeResponse) { d.Id = "Acme" },
+		"long id":             func(d *DescribeResponse) { d.Id = strings.Repeat("a", MaxProviderID+1) },
 		"no revision":         func(d *DescribeResponse) { d.ParserRevision = "" },
 		"no format":           func(d *DescribeResponse) { d.Formats, d.Locations, d.Root = nil, nil, nil },
 		"format twice":        func(d *DescribeResponse) { d.Formats = append(d.Formats, d.Formats[0]) },
 		"no variant":          func(d *DescribeResponse) { d.Formats[0].SchemaVariant = "" },
 		"unknown format":      func(d *DescribeResponse) { d.Locations[0].Format = "x" },
 		"no role":             func(d *DescribeResponse) { d.Locations[0].Role = "" },
-		"no base":             func(d *DescribeResponse) { d.Locations[0].Base = NoBase },
+		"no base":             func(d *DescribeResponse) { d.Locations[0].Base = 0 },
 		"override without":    func(d *DescribeResponse) { d.Locations[1].Env, d.Locations[1].Base = "", HomeDir },
 		"relative to nothing": func(d *DescribeResponse) { d.Locations[1].Relative = FromBase },
 		"absolute suffix":     func(d *DescribeResponse) { d.Locations[0].Suffix = "/etc" },
 		"suffix goes up":      func(d *DescribeResponse) { d.Locations[0].Suffix = "a/../.." },
 		"child format":        func(d *DescribeResponse) { d.Root.Children[0].Format = "x" },
-		"root of any kind":    func(d *DescribeResponse) { d.Root.Kind = PathAny },
+		"root of any kind":    func(d *DescribeResponse) { d.Root.PathKind = 0 },
 		"no session variable": func(d *DescribeResponse) { d.CurrentSession.SessionEnv = "" },
 		"empty resume":        func(d *DescribeResponse) { d.Resume.Argv = nil },
+		"no place at all":     func(d *DescribeResponse) { d.Locations = nil },
+		"no family":           func(d *DescribeResponse) { d.Formats[0].Family = 0 },
 		"known and unknown":   func(d *DescribeResponse) { d.NoKnownLocation = true },
 	}
 	for name, change := range cases {
 		d := good()
 		change(d)
-		d.complete()
-		if d.Validate() == nil {
+		complete(d)
+		if ValidateDescription(d) == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

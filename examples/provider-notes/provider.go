@@ -28,21 +28,21 @@ type provider struct{}
 
 // Describe says what the provider reads and where it lies.
 func (provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *sdkplugin.DescribeResponse) {
-	d.ID, d.DisplayName, d.Version, d.ParserRevision = "notes", "Notes", "1.0.0", parserRevision
-	d.Formats = []sdkplugin.Format{{Name: format, SchemaVariant: "notes-jsonl-v1", Family: sdkplugin.JSONLTranscript}}
+	d.Id, d.DisplayName, d.Version, d.ParserRevision = "notes", "Notes", "1.0.0", parserRevision
+	d.Formats = []*sdkplugin.Format{{Name: format, SchemaVariant: "notes-jsonl-v1", Family: sdkplugin.JSONLTranscript}}
 	anyNote := &sdkplugin.Probe{Globs: []string{"*/*.jsonl"}, MaxDepth: 2}
-	d.Locations = []sdkplugin.Location{
+	d.Locations = []*sdkplugin.Location{
 		// $NOTES_HOME wins over the home directory.
 		{Env: "NOTES_HOME", Suffix: "notebooks", Format: format, Role: role, Mode: sdkplugin.OverrideLocation, Probe: anyNote},
 		{Base: sdkplugin.HomeDir, Suffix: ".notes/notebooks", Format: format, Role: role, Probe: anyNote},
 	}
 	// `ctx sources add work --provider notes --root /some/notebooks`
 	d.Root = &sdkplugin.RootCapability{
-		Kind:     sdkplugin.PathDirectory,
-		Children: []sdkplugin.RootChild{{Format: format, Role: role, Path: sdkplugin.PathDirectory}},
+		PathKind: sdkplugin.PathDirectory,
+		Children: []*sdkplugin.RootChild{{Format: format, Role: role, PathKind: sdkplugin.PathDirectory}},
 	}
 	d.CurrentSession = &sdkplugin.CurrentSession{SessionEnv: "NOTES_SESSION_ID"}
-	d.Resume = &sdkplugin.ResumeCommand{Argv: []string{"notes", "--continue", "{provider_session_id}"}, InCWD: true}
+	d.Resume = &sdkplugin.ResumeCommand{Argv: []string{"notes", "--continue", "{provider_session_id}"}, InCwd: true}
 }
 
 // Inventory lists <notebook>/<session>.jsonl below every route.

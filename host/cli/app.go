@@ -118,6 +118,11 @@ func missingCommand(cmd *cobra.Command) error {
 // unknownCommand finds a word that is no command before its flags are read: a message about a flag of a command that does not
 // exist would mislead.
 func unknownCommand(root *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if arg == "--help" || arg == "-h" {
+			return nil // the help of what was understood is the answer
+		}
+	}
 	cmd, rest, err := root.Find(args)
 	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) {
 		return nil

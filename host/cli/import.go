@@ -174,10 +174,15 @@ func (a *App) importOutcome(report *refresh.Report) error {
 	if report.Outcome != refresh.Failure {
 		return nil
 	}
-	for _, row := range report.Failures() {
-		style := a.stderrStyle()
-		fmt.Fprintf(a.Stderr, "%s %s: %s: %s\n", style.mark(markFailed), row.Provider, style.safe(oneLine(row.Selector)), oneLine(row.Detail))
-		break
-	}
+	style := a.stderrStyle()
+	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(firstFailure(report)))
 	return reported{exitFailed}
+}
+
+// firstFailure names the first source that failed and says why.
+func firstFailure(report *refresh.Report) string {
+	for _, row := range report.Failures() {
+		return fmt.Sprintf("%s: %s: %s", row.Provider, oneLine(row.Selector), oneLine(row.Detail))
+	}
+	return "nothing could be read"
 }

@@ -51,8 +51,7 @@ func (l *launched) Start(ctx context.Context, name string) (refresh.Plugin, erro
 func (s *session) plugins() *launched {
 	file := logfile.New(s.dataRoot)
 	l := &launched{launcher: pluginhost.Launcher{
-		Self: s.app.Self, Version: version, LogFile: file,
-		Log: hclog.New(&hclog.LoggerOptions{Name: "ctx", Output: file, Level: hclog.Info, DisableTime: false}),
+		Self: s.app.Self, Version: version, LogFile: file, Log: file.Logger(hclog.Info),
 	}}
 	for _, p := range s.app.Providers {
 		l.names = append(l.names, p.Name)

@@ -124,7 +124,7 @@ func (a *App) refreshFirst(cmd *cobra.Command, s *session, mode string) (search.
 			return freshness, err
 		}
 		if report.Outcome == refresh.Failure {
-			return freshness, fault.New("source_refresh_failed", "the refresh failed: %s", report.FirstFailure()).WithHint("ctx sources")
+			return freshness, fault.New("source_refresh_failed", "the refresh failed: %s", firstFailure(report)).WithHint("ctx sources")
 		}
 		freshness.Status = "completed"
 	}

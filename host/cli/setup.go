@@ -154,7 +154,7 @@ func finishedRequest(report *refresh.Report) refreshRequest {
 	}
 	if report.Outcome == refresh.Failure {
 		request.Status, request.RequestState, request.Reason = "failed", reason("failed"), reason("refresh_failed")
-		request.LastError = reason(report.FirstFailure())
+		request.LastError = reason(firstFailure(report))
 	}
 	return request
 }
@@ -193,7 +193,7 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 	case report == nil && !observed.Initialized:
 		p.outcome(markWarning, "Not indexed: --no-daemon asked for no refresh")
 	case report != nil && report.Outcome == refresh.Failure:
-		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(report.FirstFailure()))
+		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(firstFailure(report)))
 	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
 		p.outcome(markWarning, "No agent history was found on this machine")
 	case report != nil && report.Totals.FailedSources > 0:

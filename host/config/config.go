@@ -42,9 +42,6 @@ type Indexing struct {
 	Origin    Origin    // of Mode
 }
 
-// Overridden reports whether the environment decides the mode against or beside the file.
-func (i Indexing) Overridden() bool { return i.Origin == FromEnvironment }
-
 // Switch is a setting that is on or off.
 type Switch struct {
 	On     bool
@@ -119,8 +116,8 @@ type Config struct {
 	Environment Environment
 }
 
-// Load reads the settings of a data root. A missing file gives the defaults. Every failure is a fault with code
-// config_malformed.
+// Load reads the settings of a data root. A missing file gives the defaults. Faults: config_malformed, and resource_unavailable for
+// a data root that is no directory or may not be read.
 func Load(root string, env Environment) (*Config, error) {
 	path := filepath.Join(root, FileName)
 	text, exists, err := readFile(path)
@@ -151,14 +148,4 @@ func parse(root string, text []byte, exists bool, env Environment) (*Config, err
 	}
 	c.applyControls(file, env)
 	return c, nil
-}
-
-// Root returns the configured root of a name.
-func (c *Config) Root(name string) (Root, bool) {
-	for _, r := range c.Roots {
-		if r.Name == name {
-			return r, true
-		}
-	}
-	return Root{}, false
 }

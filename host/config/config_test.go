@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestSettingsAndOverrides(t *testing.T) {
 	}
 	c = parse(file, "CTX_DAEMON_ENABLED", "true", "CTX_SEARCH_SEMANTIC", "0", "CTX_LOCAL_USAGE_ENABLED", "yes", "CTX_DAEMON_MODE", "full",
 		"CTX_DAEMON_AUTOSTART_OFF", "1", "CTX_HISTORY_PLUGIN_PATH", "/a"+string(os.PathListSeparator)+"rel"+string(os.PathListSeparator)+"/b")
-	if c.Indexing != (Indexing{ModeAuto, ModeManual, FromEnvironment}) || !c.Indexing.Overridden() {
+	if c.Indexing != (Indexing{ModeAuto, ModeManual, FromEnvironment}) {
 		t.Errorf("indexing: %+v", c.Indexing)
 	}
 	if c.Semantic != (Switch{false, FromEnvironment, true, false}) || c.LocalUsage != (Switch{true, FromEnvironment, false, false}) {
@@ -320,4 +321,27 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("code %q", fault.Code(err))
 		}
 	})
+}
+
+func TestUnusableDataRoot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(dir, "closed")
+	if err := os.Mkdir(closed, 0o000); err != nil {
+		t.Fatal(err)
+	}
+	for root, want := range map[string]string{file: "is not a directory", filepath.Join(file, "below"): "is not a directory", closed: "may not be read by you"} {
+		if root == closed && os.Geteuid() == 0 || runtime.GOOS == "windows" {
+			continue // nothing is closed to root; Windows calls these paths absent
+		}
+		_, err := Load(root, Environment{})
+		f := fault.From(err)
+		if f == nil || f.Code != fault.ResourceUnavailable || f.Message != "the data root "+root+" "+want || !strings.Contains(f.Hint, "--data-root") {
+			t.Errorf("%s: %v", root, err)
+		}
+	}
 }

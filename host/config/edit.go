@@ -25,6 +25,9 @@ const lockWait = 5 * time.Second
 // text stays the same.
 func Edit(root string, env Environment, change func(text []byte) ([]byte, error)) (changed bool, err error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
+		if bad := rootFault(root, err); bad != nil {
+			return false, bad
+		}
 		return false, notWritable(err)
 	}
 	unlock, err := lockConfig(root)

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"sort"
+	"path/filepath"
+	"slices"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -28,6 +31,9 @@ func readFile(path string) (text []byte, exists bool, err error) {
 		return nil, false, nil
 	}
 	if err != nil {
+		if bad := rootFault(filepath.Dir(path), err); bad != nil {
+			return nil, false, bad
+		}
 		return nil, true, malformed("the file cannot be read")
 	}
 	defer f.Close()
@@ -43,6 +49,20 @@ func readFile(path string) (text []byte, exists bool, err error) {
 		return nil, true, malformed("the file is too big")
 	}
 	return text, true, nil
+}
+
+// rootFault tells a data root that cannot be used apart from a file in it that cannot be read.
+func rootFault(root string, cause error) error {
+	why := ""
+	if info, err := os.Stat(root); err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		why = "is not a directory"
+	} else if _, err := os.Lstat(filepath.Join(root, FileName)); errors.Is(err, fs.ErrPermission) {
+		why = "may not be read by you"
+	}
+	if why == "" {
+		return nil
+	}
+	return fault.Wrap(cause, fault.ResourceUnavailable, "the data root %s %s", root, why).WithHint("choose another with --data-root")
 }
 
 // fileSettings is the decoded file before any look at the disk or the environment.
@@ -83,40 +103,30 @@ func (t *table) take(key string) (any, bool) {
 }
 
 func (t *table) sub(key string) *table {
-	v, ok := t.take(key)
-	if !ok {
-		return &table{values: map[string]any{}}
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		t.fail("a table is expected where another value stands")
-		return &table{values: map[string]any{}}
-	}
+	m, _ := take[map[string]any](t, key, "a table")
 	return &table{values: m}
 }
 
-func (t *table) text(key string) (string, bool) {
-	v, ok := t.take(key)
-	if !ok {
-		return "", false
-	}
-	s, isText := v.(string)
-	if !isText {
-		t.fail("a string is expected where another value stands")
-	}
-	return s, true
-}
+func (t *table) text(key string) (string, bool) { return take[string](t, key, "a string") }
 
 func (t *table) boolean(key string) *bool {
+	if b, ok := take[bool](t, key, "true or false"); ok {
+		return &b
+	}
+	return nil
+}
+
+// take removes a value and checks its type; want names the type.
+func take[T any](t *table, key, want string) (value T, ok bool) {
 	v, ok := t.take(key)
 	if !ok {
-		return nil
+		return value, false
 	}
-	b, isBool := v.(bool)
-	if !isBool {
-		t.fail("true or false is expected where another value stands")
+	value, isT := v.(T)
+	if !isT {
+		t.fail(want + " is expected where another value stands")
 	}
-	return &b
+	return value, true
 }
 
 func decodeFile(text []byte) (*fileSettings, error) {
@@ -194,12 +204,7 @@ func (s *fileSettings) decodeSources(sources *table) error {
 	if len(sources.values) > 0 {
 		return malformed("the sources table has a key that is not known")
 	}
-	names := make([]string, 0, len(roots.values))
-	for name := range roots.values {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(roots.values)) {
 		t := roots.sub(name)
 		r := writtenRoot{name: name}
 		r.provider, r.hasProvider = t.text("provider")
@@ -214,12 +219,8 @@ func (s *fileSettings) decodeSources(sources *table) error {
 		}
 		s.roots = append(s.roots, r)
 	}
-	return roots.errOrNil()
-}
-
-func (t *table) errOrNil() error {
-	if t.err == nil {
-		return nil
+	if roots.err != nil {
+		return roots.err
 	}
-	return t.err
+	return nil
 }

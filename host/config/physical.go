@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Resolve returns the physical path of an existing file or directory: every link is followed once. A path that does not exist
@@ -44,14 +45,7 @@ func Overlaps(a, b string) bool {
 // contains reports whether inner is outer or lies below it, by names alone.
 func contains(outer, inner string) bool {
 	rel, err := filepath.Rel(outer, inner)
-	if err != nil {
-		return false
-	}
-	return rel == "." || rel != ".." && !startsWithParent(rel)
-}
-
-func startsWithParent(rel string) bool {
-	return len(rel) > 2 && rel[:2] == ".." && os.IsPathSeparator(rel[2])
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // physicalForm resolves the longest existing part of a path and keeps the rest as written.

@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 // PathKind is what the path of a named root has to be.
 type PathKind uint8
 
@@ -9,9 +11,6 @@ const (
 	Directory
 	File
 )
-
-// exactSource is the expander of providers whose named root is the history itself.
-const exactSource = "exact_source"
 
 // Child is one route that a named root expands to.
 type Child struct {
@@ -29,7 +28,6 @@ type Provider struct {
 	CLIName  string // kebab case
 	Aliases  []string
 	Formats  []string // source formats, the main one first
-	Expander string
 	RootIs   PathKind
 	Children []Child // empty: only the provider can expand its root
 }
@@ -37,208 +35,94 @@ type Provider struct {
 // Providers is the table of known providers in their public order. A provider may be known without being delivered.
 var Providers = []Provider{
 	{
-		ID: "codex", CLIName: "codex", Formats: []string{"codex_session_jsonl_tree", "codex_history_jsonl"},
-		Expander: "codex_home_v1", RootIs: Directory,
+		ID: "codex", CLIName: "codex", Formats: []string{"codex_session_jsonl_tree", "codex_history_jsonl"}, RootIs: Directory,
 		Children: []Child{
 			{Suffix: "sessions", Format: "codex_session_jsonl_tree", Role: "codex-sessions"},
 			{Suffix: "archived_sessions", Format: "codex_session_jsonl_tree", Role: "codex-archived-sessions"},
 			{Suffix: "history.jsonl", Format: "codex_history_jsonl", Role: "codex-prompt-history", File: true},
 		},
 	},
-	{
-		ID: "grok_build", CLIName: "grok-build", Aliases: []string{"grok"},
-		Formats: []string{"grok_build_session_updates_jsonl_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "grok_build_session_updates_jsonl_tree", Role: "grok-build-sessions"}},
-	},
-	{
-		ID: "deepseek_harness", CLIName: "deepseek-harness", Aliases: []string{"dsh"},
-		Formats: []string{"deepseek_harness_session_jsonl_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "deepseek_harness_session_jsonl_tree", Role: "deepseek-harness-sessions"}},
-	},
-	{
-		ID: "pi", CLIName: "pi", Formats: []string{"pi_session_jsonl"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "pi_session_jsonl", Role: "pi-sessions"}},
-	},
+	exact("grok_build", Directory, "grok_build_session_updates_jsonl_tree", "grok-build-sessions", "grok"),
+	exact("deepseek_harness", Directory, "deepseek_harness_session_jsonl_tree", "deepseek-harness-sessions", "dsh"),
+	exact("pi", Directory, "pi_session_jsonl", "pi-sessions"),
 	{
 		ID: "claude", CLIName: "claude", Aliases: []string{"claude-code"},
-		Formats: []string{"claude_projects_jsonl_tree"}, Expander: "claude_home_v1", RootIs: Directory,
+		Formats: []string{"claude_projects_jsonl_tree"}, RootIs: Directory,
 		Children: []Child{
 			{Suffix: "projects", Format: "claude_projects_jsonl_tree", Role: "claude-projects"},
 		},
 	},
-	{
-		ID: "opencode", CLIName: "opencode", Aliases: []string{"open-code"}, Formats: []string{"opencode_sqlite"},
-		Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "opencode_sqlite", Role: "opencode-database", File: true}},
-	},
-	{
-		ID: "kilo", CLIName: "kilo", Aliases: []string{"kilo-code", "kilo_code", "kilocode"},
-		Formats: []string{"kilo_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "kilo_sqlite", Role: "kilo-database", File: true}},
-	},
-	{
-		ID: "mimocode", CLIName: "mimocode", Aliases: []string{"mimo-code", "mimo_code"},
-		Formats: []string{"mimocode_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "mimocode_sqlite", Role: "mimocode-database", File: true}},
-	},
-	{
-		ID: "kiro_cli", CLIName: "kiro-cli", Aliases: []string{"kiro"}, Formats: []string{"kiro_cli_sqlite"},
-		Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "kiro_cli_sqlite", Role: "kiro-cli-database", File: true}},
-	},
-	{
-		ID: "crush", CLIName: "crush", Formats: []string{"crush_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "crush_sqlite", Role: "crush-project-database", File: true}},
-	},
-	{
-		ID: "goose", CLIName: "goose", Formats: []string{"goose_sessions_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "goose_sessions_sqlite", Role: "goose-sessions-database", File: true}},
-	},
-	{
-		ID: "antigravity", CLIName: "antigravity", Aliases: []string{"antigravity-cli"},
-		Formats: []string{"antigravity_cli_transcript_jsonl_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "antigravity_cli_transcript_jsonl_tree", Role: "antigravity-brain"}},
-	},
-	{
-		ID: "gemini", CLIName: "gemini", Aliases: []string{"gemini-cli"},
-		Formats: []string{"gemini_cli_chat_recording_jsonl"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "gemini_cli_chat_recording_jsonl", Role: "gemini-chats"}},
-	},
-	{
-		ID: "tabnine", CLIName: "tabnine", Aliases: []string{"tabnine-cli"},
-		Formats: []string{"tabnine_cli_chat_recording_jsonl"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "tabnine_cli_chat_recording_jsonl", Role: "tabnine-agent-history"}},
-	},
+	exact("opencode", File, "opencode_sqlite", "opencode-database", "open-code"),
+	exact("kilo", File, "kilo_sqlite", "kilo-database", "kilo-code", "kilo_code", "kilocode"),
+	exact("mimocode", File, "mimocode_sqlite", "mimocode-database", "mimo-code", "mimo_code"),
+	exact("kiro_cli", File, "kiro_cli_sqlite", "kiro-cli-database", "kiro"),
+	exact("crush", File, "crush_sqlite", "crush-project-database"),
+	exact("goose", File, "goose_sessions_sqlite", "goose-sessions-database"),
+	exact("antigravity", Directory, "antigravity_cli_transcript_jsonl_tree", "antigravity-brain", "antigravity-cli"),
+	exact("gemini", Directory, "gemini_cli_chat_recording_jsonl", "gemini-chats", "gemini-cli"),
+	exact("tabnine", Directory, "tabnine_cli_chat_recording_jsonl", "tabnine-agent-history", "tabnine-cli"),
 	{
 		ID: "cursor", CLIName: "cursor",
-		Formats:  []string{"cursor_agent_transcript_jsonl_tree", "cursor_cli_store_sqlite", "cursor_ide_state_vscdb"},
-		Expander: exactSource, RootIs: Directory,
+		Formats: []string{"cursor_agent_transcript_jsonl_tree", "cursor_cli_store_sqlite", "cursor_ide_state_vscdb"}, RootIs: Directory,
 		Children: []Child{{Format: "cursor_agent_transcript_jsonl_tree", Role: "cursor-projects"}},
 	},
-	{
-		ID: "zed", CLIName: "zed", Formats: []string{"zed_threads_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "zed_threads_sqlite", Role: "zed-threads-database", File: true}},
-	},
-	{
-		ID: "copilot_cli", CLIName: "copilot-cli", Aliases: []string{"copilot", "github-copilot"},
-		Formats: []string{"copilot_cli_session_events_jsonl"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "copilot_cli_session_events_jsonl", Role: "copilot-session-state"}},
-	},
-	{
-		ID: "factory_ai_droid", CLIName: "factory-ai-droid",
-		Aliases: []string{"factoryai-droid", "factory-droid", "droid"},
-		Formats: []string{"factory_ai_droid_sessions_jsonl"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "factory_ai_droid_sessions_jsonl", Role: "factory-droid-sessions"}},
-	},
-	{
-		ID: "qwen_code", CLIName: "qwen-code", Aliases: []string{"qwen"}, Formats: []string{"qwen_code_chat_jsonl_tree"},
-		Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "qwen_code_chat_jsonl_tree", Role: "qwen-projects"}},
-	},
-	{
-		ID: "kimi_code_cli", CLIName: "kimi-code-cli", Aliases: []string{"kimi"},
-		Formats: []string{"kimi_code_cli_wire_jsonl_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "kimi_code_cli_wire_jsonl_tree", Role: "kimi-history"}},
-	},
-	{
-		ID: "auggie", CLIName: "auggie", Aliases: []string{"augment", "augment-code"},
-		Formats: []string{"auggie_session_json"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "auggie_session_json", Role: "auggie-sessions"}},
-	},
-	{
-		ID: "junie", CLIName: "junie", Formats: []string{"junie_session_events_jsonl_tree"}, Expander: exactSource,
-		RootIs: Directory, Children: []Child{{Format: "junie_session_events_jsonl_tree", Role: "junie-sessions"}},
-	},
-	{
-		ID: "firebender", CLIName: "firebender", Aliases: []string{"firebender-jetbrains", "firebender_jetbrains"},
-		Formats: []string{"firebender_chat_history_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "firebender_chat_history_sqlite", Role: "firebender-chat-history-database", File: true}},
-	},
-	{
-		ID: "forgecode", CLIName: "forgecode", Aliases: []string{"forge", "forge-code", "forge_code"},
-		Formats: []string{"forgecode_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "forgecode_sqlite", Role: "forgecode-database", File: true}},
-	},
-	{
-		ID: "deepagents", CLIName: "deepagents", Aliases: []string{"deep-agents", "dcode"},
-		Formats: []string{"deepagents_sessions_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "deepagents_sessions_sqlite", Role: "deepagents-sessions-database", File: true}},
-	},
-	{
-		ID: "mistral_vibe", CLIName: "mistral-vibe", Aliases: []string{"mistral"},
-		Formats: []string{"mistral_vibe_session_jsonl_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "mistral_vibe_session_jsonl_tree", Role: "mistral-vibe-sessions"}},
-	},
-	{
-		ID: "mux", CLIName: "mux", Formats: []string{"mux_session_jsonl_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "mux_session_jsonl_tree", Role: "mux-sessions"}},
-	},
-	{
-		ID: "rovodev", CLIName: "rovodev", Aliases: []string{"rovo-dev", "rovo_dev"},
-		Formats: []string{"rovodev_session_json_tree"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "rovodev_session_json_tree", Role: "rovodev-sessions"}},
-	},
+	exact("zed", File, "zed_threads_sqlite", "zed-threads-database"),
+	exact("copilot_cli", Directory, "copilot_cli_session_events_jsonl", "copilot-session-state", "copilot", "github-copilot"),
+	exact("factory_ai_droid", Directory, "factory_ai_droid_sessions_jsonl", "factory-droid-sessions", "factoryai-droid",
+		"factory-droid", "droid"),
+	exact("qwen_code", Directory, "qwen_code_chat_jsonl_tree", "qwen-projects", "qwen"),
+	exact("kimi_code_cli", Directory, "kimi_code_cli_wire_jsonl_tree", "kimi-history", "kimi"),
+	exact("auggie", Directory, "auggie_session_json", "auggie-sessions", "augment", "augment-code"),
+	exact("junie", Directory, "junie_session_events_jsonl_tree", "junie-sessions"),
+	exact("firebender", File, "firebender_chat_history_sqlite", "firebender-chat-history-database",
+		"firebender-jetbrains", "firebender_jetbrains"),
+	exact("forgecode", File, "forgecode_sqlite", "forgecode-database", "forge", "forge-code", "forge_code"),
+	exact("deepagents", File, "deepagents_sessions_sqlite", "deepagents-sessions-database", "deep-agents", "dcode"),
+	exact("mistral_vibe", Directory, "mistral_vibe_session_jsonl_tree", "mistral-vibe-sessions", "mistral"),
+	exact("mux", Directory, "mux_session_jsonl_tree", "mux-sessions"),
+	exact("rovodev", Directory, "rovodev_session_json_tree", "rovodev-sessions", "rovo-dev", "rovo_dev"),
 	{
 		ID: "openclaw", CLIName: "openclaw", Aliases: []string{"open-claw", "open_claw"},
-		Formats: []string{"openclaw_agent_sqlite", "openclaw_session_jsonl_tree"}, Expander: "openclaw_state_root_v1",
-		RootIs: Directory,
+		Formats: []string{"openclaw_agent_sqlite", "openclaw_session_jsonl_tree"},
+		RootIs:  Directory,
 	},
-	{
-		ID: "hermes", CLIName: "hermes", Formats: []string{"hermes_state_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "hermes_state_sqlite", Role: "hermes-profile-database", File: true}},
-	},
+	exact("hermes", File, "hermes_state_sqlite", "hermes-profile-database"),
 	{ID: "nanoclaw", CLIName: "nanoclaw", Aliases: []string{"nano-claw", "nano_claw"}, Formats: []string{"nanoclaw_project"}},
-	{
-		ID: "astrbot", CLIName: "astrbot", Aliases: []string{"astr-bot", "astr_bot"},
-		Formats: []string{"astrbot_data_v4_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "astrbot_data_v4_sqlite", Role: "astrbot-instance-database", File: true}},
-	},
+	exact("astrbot", File, "astrbot_data_v4_sqlite", "astrbot-instance-database", "astr-bot", "astr_bot"),
 	{ID: "shelley", CLIName: "shelley", Formats: []string{"shelley_sqlite"}},
-	{
-		ID: "continue", CLIName: "continue", Aliases: []string{"continue-cli"},
-		Formats: []string{"continue_cli_sessions_json"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "continue_cli_sessions_json", Role: "continue-sessions"}},
-	},
+	exact("continue", Directory, "continue_cli_sessions_json", "continue-sessions", "continue-cli"),
 	{
 		ID: "openhands", CLIName: "openhands", Aliases: []string{"open-hands", "open_hands"},
-		Formats: []string{"openhands_file_events", "openhands_cli_file_events"}, Expander: "openhands_kind_v1",
-		RootIs: Directory,
+		Formats: []string{"openhands_file_events", "openhands_cli_file_events"},
+		RootIs:  Directory,
 		Children: []Child{
 			{Format: "openhands_cli_file_events", Role: "openhands-current-conversations", Kind: "current-conversations"},
 			{Format: "openhands_file_events", Role: "openhands-legacy-persistence", Kind: "legacy-persistence"},
 		},
 	},
 	{
-		ID: "cline", CLIName: "cline", Formats: []string{"cline_sdk_session_store", "cline_task_directory_json"},
-		Expander: "cline_common_data_root_v1", RootIs: Directory,
+		ID: "cline", CLIName: "cline", Formats: []string{"cline_sdk_session_store", "cline_task_directory_json"}, RootIs: Directory,
 		Children: []Child{
 			{Format: "cline_task_directory_json", Role: "cline-tasks"},
 			{Format: "cline_sdk_session_store", Role: "cline-sdk"},
 		},
 	},
 	{
-		ID: "roo_code", CLIName: "roo", Aliases: []string{"roo-code"}, Formats: []string{"roo_task_directory_json"},
-		Expander: exactSource, RootIs: Directory,
+		ID: "roo_code", CLIName: "roo", Aliases: []string{"roo-code"}, Formats: []string{"roo_task_directory_json"}, RootIs: Directory,
 		Children: []Child{{Format: "roo_task_directory_json", Role: "roo-task-store"}},
 	},
-	{
-		ID: "lingma", CLIName: "lingma", Aliases: []string{"qoder-cn", "qoder_cn"}, Formats: []string{"lingma_sqlite"},
-		Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "lingma_sqlite", Role: "lingma-client-profile-database", File: true}},
-	},
-	{
-		ID: "qoder", CLIName: "qoder", Formats: []string{"qoder_transcript_jsonl_tree"}, Expander: exactSource,
-		RootIs: Directory, Children: []Child{{Format: "qoder_transcript_jsonl_tree", Role: "qoder-projects"}},
-	},
-	{
-		ID: "warp", CLIName: "warp", Formats: []string{"warp_sqlite"}, Expander: exactSource, RootIs: File,
-		Children: []Child{{Format: "warp_sqlite", Role: "warp-surface-database", File: true}},
-	},
-	{
-		ID: "codebuddy", CLIName: "codebuddy", Aliases: []string{"code-buddy", "code_buddy"},
-		Formats: []string{"codebuddy_history_json"}, Expander: exactSource, RootIs: Directory,
-		Children: []Child{{Format: "codebuddy_history_json", Role: "codebuddy-history"}},
-	},
+	exact("lingma", File, "lingma_sqlite", "lingma-client-profile-database", "qoder-cn", "qoder_cn"),
+	exact("qoder", Directory, "qoder_transcript_jsonl_tree", "qoder-projects"),
+	exact("warp", File, "warp_sqlite", "warp-surface-database"),
+	exact("codebuddy", Directory, "codebuddy_history_json", "codebuddy-history", "code-buddy", "code_buddy"),
+}
+
+// exact describes a provider whose named root is the history itself: one directory or file of one format.
+func exact(id string, root PathKind, format, role string, aliases ...string) Provider {
+	return Provider{
+		ID: id, CLIName: strings.ReplaceAll(id, "_", "-"), Aliases: aliases, Formats: []string{format}, RootIs: root,
+		Children: []Child{{Format: format, Role: role, File: root == File}},
+	}
 }
 
 var providerBySpelling = func() map[string]*Provider {

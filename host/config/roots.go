@@ -10,28 +10,18 @@ import (
 
 // Limits of named roots.
 const (
-	MaxRoots         = 64
-	MaxNameBytes     = 64
-	MaxPathBytes     = 16 << 10 // encoded: UTF-8 on Unix, UTF-16 on Windows
-	kindCurrent      = "current-conversations"
-	kindLegacy       = "legacy-persistence"
-	openHandsID      = "openhands"
-	rootWithoutOwner = "a root lies above, below or on the data root of ctx"
+	MaxRoots     = 64
+	MaxNameBytes = 64
+	MaxPathBytes = 16 << 10 // encoded: UTF-8 on Unix, UTF-16 on Windows
+	kindCurrent  = "current-conversations"
+	kindLegacy   = "legacy-persistence"
+	openHandsID  = "openhands"
 )
 
 // ValidName reports whether s can name a root or a group: 1 to 64 of A-Z, a-z, 0-9, '-' and '_'.
 func ValidName(s string) bool {
-	if len(s) == 0 || len(s) > MaxNameBytes {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return true
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	return s != "" && len(s) <= MaxNameBytes && strings.Trim(s, allowed) == ""
 }
 
 // validateRoots checks all roots, rule after rule, so that the first broken rule is the same whatever the order of the file.
@@ -39,10 +29,11 @@ func validateRoots(dataRoot string, written []writtenRoot) ([]Root, error) {
 	if len(written) > MaxRoots {
 		return nil, malformed("there are more than 64 roots")
 	}
-	for _, check := range []func(*writtenRoot) error{checkNames, checkProvider, checkCapability, checkPath, checkRequired, checkKind} {
+	for _, rule := range rootRules {
 		for i := range written {
-			if err := check(&written[i]); err != nil {
-				return nil, err
+			w := &written[i]
+			if p, _ := ProviderNamed(w.provider); rule.broken(w, p) {
+				return nil, malformed(rule.text)
 			}
 		}
 	}
@@ -59,59 +50,38 @@ func validateRoots(dataRoot string, written []writtenRoot) ([]Root, error) {
 	}
 	for _, r := range roots {
 		if Overlaps(r.Path, dataRoot) || Overlaps(r.Written, dataRoot) {
-			return nil, malformed(rootWithoutOwner)
+			return nil, malformed("a root lies above, below or on the data root of ctx")
 		}
 	}
 	return roots, nil
 }
 
-func checkNames(w *writtenRoot) error {
-	if !ValidName(w.name) || w.hasGroup && !ValidName(w.group) {
-		return malformed("names of roots and groups are 1 to 64 letters, digits, '-' or '_'")
-	}
-	return nil
-}
-
-func checkProvider(w *writtenRoot) error {
-	if !w.hasProvider {
-		return nil // told by checkRequired, in its turn
-	}
-	if _, ok := ProviderNamed(w.provider); !ok {
-		return malformed("a root names a provider that is not known")
-	}
-	return nil
-}
-
-func checkCapability(w *writtenRoot) error {
-	if p, ok := ProviderNamed(w.provider); ok && p.RootIs == NoNamedRoot {
-		return malformed("a root names a provider that takes no configured root")
-	}
-	return nil
-}
-
-func checkPath(w *writtenRoot) error {
-	if w.hasPath && !ValidRootPath(w.path) {
-		return malformed("the path of a root is absolute and normalized, without '.' and '..', at most 16 KiB")
-	}
-	return nil
-}
-
-func checkRequired(w *writtenRoot) error {
-	if !w.hasProvider || !w.hasPath {
-		return malformed("a root needs a provider and a path")
-	}
-	return nil
-}
-
-func checkKind(w *writtenRoot) error {
-	p, _ := ProviderNamed(w.provider)
-	switch {
-	case p.ID != openHandsID && w.hasKind:
-		return malformed("only an OpenHands root has a kind")
-	case p.ID == openHandsID && w.kind != kindCurrent && w.kind != kindLegacy:
-		return malformed("the kind of an OpenHands root is current-conversations or legacy-persistence")
-	}
-	return nil
+// rootRules stand in their order. The provider is nil when it is missing or not known, which later rules need not fear.
+var rootRules = []struct {
+	broken func(w *writtenRoot, p *Provider) bool
+	text   string
+}{
+	{
+		func(w *writtenRoot, _ *Provider) bool { return !ValidName(w.name) || w.hasGroup && !ValidName(w.group) },
+		"names of roots and groups are 1 to 64 letters, digits, '-' or '_'",
+	},
+	{func(w *writtenRoot, p *Provider) bool { return w.hasProvider && p == nil }, "a root names a provider that is not known"},
+	{
+		func(_ *writtenRoot, p *Provider) bool { return p != nil && p.RootIs == NoNamedRoot },
+		"a root names a provider that takes no configured root",
+	},
+	{
+		func(w *writtenRoot, _ *Provider) bool { return w.hasPath && !ValidRootPath(w.path) },
+		"the path of a root is absolute and normalized, without '.' and '..', at most 16 KiB",
+	},
+	{func(w *writtenRoot, _ *Provider) bool { return !w.hasProvider || !w.hasPath }, "a root needs a provider and a path"},
+	{func(w *writtenRoot, p *Provider) bool { return p.ID != openHandsID && w.hasKind }, "only an OpenHands root has a kind"},
+	{
+		func(w *writtenRoot, p *Provider) bool {
+			return p.ID == openHandsID && w.kind != kindCurrent && w.kind != kindLegacy
+		},
+		"the kind of an OpenHands root is current-conversations or legacy-persistence",
+	},
 }
 
 // checkDistinct refuses two roots of one provider that are one object on disk, and OpenHands roots of different kinds one
@@ -136,18 +106,10 @@ func checkDistinct(roots []Root) error {
 // ValidRootPath reports whether a path can stand in the config file: absolute, normalized UTF-8 without NUL, within the length
 // limit. On Windows it starts with a drive letter: network, device and verbatim forms are refused.
 func ValidRootPath(path string) bool {
-	if path == "" || !utf8.ValidString(path) || strings.ContainsRune(path, 0) {
-		return false
+	windows, size := runtime.GOOS == "windows", len(path)
+	if windows {
+		size = 2 * len(utf16.Encode([]rune(path)))
 	}
-	if encodedLength(path) > MaxPathBytes || !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return false
-	}
-	return runtime.GOOS != "windows" || len(filepath.VolumeName(path)) == 2
-}
-
-func encodedLength(path string) int {
-	if runtime.GOOS == "windows" {
-		return 2 * len(utf16.Encode([]rune(path)))
-	}
-	return len(path)
+	return utf8.ValidString(path) && !strings.ContainsRune(path, 0) && size <= MaxPathBytes && filepath.IsAbs(path) &&
+		filepath.Clean(path) == path && (!windows || len(filepath.VolumeName(path)) == 2)
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,11 +60,19 @@ type event struct {
 	files    []string
 }
 
+// nativeID encodes the native key of a text.
+func nativeID(namespace, text string) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{1}, uint64(len(namespace)))
+	b = append(b, namespace...)
+	b = binary.BigEndian.AppendUint64(append(b, 2), uint64(len(text)))
+	return append(b, text...)
+}
+
 const testProvider = "testprovider"
 
 func (s source) spec() SourceSpec {
 	spec := SourceSpec{Provider: testProvider, Format: "test_jsonl", Variant: "v1", IdentityVersion: 1}
-	spec.Anchor = record.AppendNativeID(nil, "test.source", record.AppendTypedUTF8(nil, s.name))
+	spec.Anchor = nativeID("test.source", s.name)
 	spec.Source = record.SourceID(spec.Provider, spec.Anchor)
 	spec.Descriptor = record.DescriptorDigest(spec.Provider, spec.Format, spec.Variant, spec.IdentityVersion, spec.Source)
 	return spec
@@ -72,11 +81,11 @@ func (s source) spec() SourceSpec {
 func (s source) id() record.Digest { return s.spec().Source }
 
 func (s source) sessionID(name string) record.Digest {
-	return record.SessionID(s.id(), "test-session", record.AppendNativeID(nil, "test.session", record.AppendTypedUTF8(nil, name)))
+	return record.SessionID(s.id(), "test-session", nativeID("test.session", name))
 }
 
 func (s source) eventID(session, key string) record.Digest {
-	return record.EventID(s.id(), s.sessionID(session), "test-event", record.AppendNativeID(nil, "test.event", record.AppendTypedUTF8(nil, key)), nil)
+	return record.EventID(s.id(), s.sessionID(session), "test-event", nativeID("test.event", key), nil)
 }
 
 func (s source) record(ss session) *record.Session {
@@ -84,7 +93,7 @@ func (s source) record(ss session) *record.Session {
 	r := &record.Session{
 		ID: s.sessionID(ss.name), Source: spec.Source, Descriptor: spec.Descriptor,
 		Provider: spec.Provider, SourceFormat: spec.Format, SchemaVariant: spec.Variant, IdentityVersion: spec.IdentityVersion,
-		Anchor: spec.Anchor, Kind: "test-session", Key: record.AppendNativeID(nil, "test.session", record.AppendTypedUTF8(nil, ss.name)),
+		Anchor: spec.Anchor, Kind: "test-session", Key: nativeID("test.session", ss.name),
 		ProviderSessionID: "native-" + ss.name, ParserRevision: s.parser(), Meta: record.SessionMeta{Title: ss.title},
 	}
 	if ss.parent != "" {

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/RoaringBitmap/roaring"
-	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/record"
 	"github.com/google/uuid"
 )
@@ -23,7 +23,8 @@ type BeginOptions struct {
 	MaxMemory int64                            // bound of all buffers, in bytes; 0 = 400 MiB
 	Workers   int                              // goroutines that encode and index; 0 = number of CPUs, at most 4
 	// Rebuild starts from nothing instead of from the active generation, which stays readable through Candidate.Old, whatever contract
-	// it was written under, so that sources which cannot be read again are carried over. A damaged pointer counts as no generation.
+	// it was written under, so that sources which cannot be read again are carried over. When it is damaged, what can be read of
+	// the newest generation on disk takes its place.
 	Rebuild bool
 
 	segmentDocs uint32 // documents a segment in tests; 0 = by the size of the archive
@@ -42,6 +43,7 @@ type Candidate struct {
 	directory string // UUID
 	path      string
 	base, old *Generation
+	damaged   bool // of a rebuild: what is published cannot be trusted
 	workers   *workers
 	runs      *runs
 
@@ -63,7 +65,6 @@ type Candidate struct {
 	deleted      map[uint32]*roaring.Bitmap // documents of base segments that this candidate deletes
 	replaced     map[uint32]bool            // base segments that were rewritten and leave
 	rewritten    bool                       // a merge: published even though the content is equal
-	compact      bool                       // the tables of small keys are compacted as well
 	seen         observations
 	tables       uint32 // number of tables of small keys so far
 	collisions   []collision
@@ -76,7 +77,7 @@ type Candidate struct {
 // after 500 ms), resource_unavailable (the data root cannot be written), and those of Pin except source_unavailable.
 func (s *Store) Begin(ctx context.Context, opt BeginOptions) (_ *Candidate, err error) {
 	for _, dir := range s.directories() {
-		if err := os.MkdirAll(dir, dirMode); err != nil {
+		if err := durable.MkdirAll(dir, dirMode); err != nil {
 			return nil, writeFailure(err)
 		}
 	}
@@ -93,7 +94,7 @@ func (s *Store) Begin(ctx context.Context, opt BeginOptions) (_ *Candidate, err 
 	if err := c.pinBase(ctx); err != nil {
 		return nil, err
 	}
-	if c.pointer.Active != nil || !opt.Rebuild { // with a damaged pointer nobody knows what may go
+	if !c.damaged {
 		if err := s.collect(c.pointer); err != nil {
 			return nil, writeFailure(err)
 		}
@@ -134,14 +135,10 @@ func newCandidate(s *Store, opt BeginOptions, lock *lease) *Candidate {
 // pinBase pins what the candidate starts from.
 func (c *Candidate) pinBase(ctx context.Context) error {
 	p, err := c.store.Pointer()
-	if err != nil && c.opt.Rebuild {
-		c.opt.Log("the pointer is damaged, rebuilding without carrying anything over: %v", err)
-		p, err = Pointer{}, nil
-	}
-	if err != nil || p.Active == nil {
+	if err != nil && !c.opt.Rebuild {
 		return err
 	}
-	c.pointer = p
+	c.pointer, c.damaged = p, err != nil
 	for _, g := range []*Published{p.Active, p.Previous} {
 		if g != nil {
 			if err := c.store.makeLease(g.Directory); err != nil { // usually there; somebody may have removed it
@@ -149,13 +146,66 @@ func (c *Candidate) pinBase(ctx context.Context) error {
 			}
 		}
 	}
-	g, err := c.store.pin(ctx, func(p Pointer) *Published { return p.Active }, c.opt.Rebuild)
 	if c.opt.Rebuild {
-		c.old = g
-		return err
+		return c.pinOld(ctx)
 	}
-	c.base = g
+	c.base, err = c.store.pin(ctx, active, openWhole)
 	return err
+}
+
+// pinOld pins what a rebuild may carry over from: the active generation or, when it is damaged, the newest one of which the most can
+// be read. Until the rebuild is published, nothing of a damaged archive is collected.
+func (c *Candidate) pinOld(ctx context.Context) (err error) {
+	if !c.damaged {
+		if c.old, err = c.store.pin(ctx, active, openWhole); isIncompatible(err) {
+			c.old, err = c.store.pin(ctx, active, openRecords)
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	c.damaged = true
+	var found []Published
+	for _, g := range []*Published{c.pointer.Active, c.pointer.Previous} {
+		if g != nil {
+			found = append(found, *g)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(c.store.dir, generationsDir))
+	for _, e := range slices.Backward(entries) { // names sort by time
+		found = append(found, Published{Directory: e.Name()})
+	}
+	for _, how := range []access{openRecords, openRemains} {
+		for _, p := range found {
+			if c.old = c.store.pinRemains(p, how); c.old != nil {
+				c.opt.Log("the index is damaged: records are carried over from %s", p.Directory)
+				return nil
+			}
+		}
+	}
+	c.opt.Log("the index is damaged: nothing can be carried over")
+	return writeFailure(err)
+}
+
+// pinRemains pins a generation of a damaged archive if its manifest and all its certificates can be trusted; nil otherwise.
+func (s *Store) pinRemains(p Published, how access) *Generation {
+	if _, err := os.Stat(filepath.Join(s.generationPath(p.Directory), manifestFile)); err != nil || s.makeLease(p.Directory) != nil {
+		return nil
+	}
+	l, err := s.takeLease(p.Directory, false)
+	if err != nil || l == nil {
+		return nil
+	}
+	g, err := s.openGeneration(p, l, how)
+	if err != nil {
+		return nil
+	}
+	m := g.manifest
+	if m.Contract == Contract() && m.identity() != m.Generation || g.Certificates(func(*Certificate) error { return nil }) != nil {
+		g.Close() // only read
+		return nil
+	}
+	return g
 }
 
 // create makes the directories of the candidate.
@@ -174,7 +224,7 @@ func (c *Candidate) create() error {
 			return err
 		}
 	}
-	c.runs = newRuns(c.store, filepath.Join(c.path, stagingDir), min(64<<20, c.opt.MaxMemory/4))
+	c.runs = &runs{store: c.store, dir: filepath.Join(c.path, stagingDir), limit: min(64<<20, c.opt.MaxMemory/4)}
 	c.own.runs = c.runs
 	return nil
 }
@@ -230,12 +280,12 @@ const (
 	pruned      // sessions were dropped
 )
 
-// free claims a source for writing or dropping. Called with the lock held.
-func (c *Candidate) free(source record.Digest) error {
-	if c.busy[source] != unused {
+// free tells whether a source can be used in a way. Called with the lock held.
+func (c *Candidate) free(source record.Digest, how use) error {
+	if u := c.busy[source]; u != unused && (u != pruned || how != pruned) {
 		return fmt.Errorf("source %s is already changed by this candidate", source)
 	}
-	return nil
+	return c.usable()
 }
 
 var errEnded = errors.New("the candidate has ended")
@@ -253,9 +303,7 @@ func (c *Candidate) SetRoutes(routes []Route) {
 	routes = slices.Clone(routes)
 	for i := range routes {
 		r := &routes[i]
-		for _, s := range []*string{&r.Identity, &r.Provider, &r.Format, &r.Authority, &r.Role, &r.Root, &r.Path} {
-			*s = strings.ToValidUTF8(*s, "\uFFFD")
-		}
+		toValid(&r.Identity, &r.Provider, &r.Format, &r.Authority, &r.Role, &r.Root, &r.Path)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,13 +315,18 @@ func (c *Candidate) SetRoots(config string, roots []Root) {
 	roots = slices.Clone(roots)
 	for i := range roots {
 		r := &roots[i]
-		for _, s := range []*string{&r.Provider, &r.Name, &r.Group, &r.Path, &r.Identity, &r.Origin} {
-			*s = strings.ToValidUTF8(*s, "\uFFFD")
-		}
+		toValid(&r.Provider, &r.Name, &r.Group, &r.Path, &r.Identity, &r.Origin)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.manifest.Config, c.manifest.Roots = config, roots
+}
+
+// toValid makes valid UTF-8 of texts, which may be paths: JSON would change them when it is read back.
+func toValid(texts ...*string) {
+	for _, s := range texts {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
 }
 
 // SetTombstones sets the digest of the list of forgotten sessions.
@@ -285,49 +338,38 @@ func (c *Candidate) SetTombstones(digest [32]byte) {
 
 // SetState marks a stored source as present or gone.
 func (c *Candidate) SetState(source record.Digest, state State) error {
-	return c.changeCertificate(source, func(cert *Certificate) { cert.State = state })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cert, err := c.stored(source)
+	if err == nil {
+		next := *cert
+		next.State = state
+		c.setCertificate(cert, &next)
+	}
+	return err
 }
 
 // Touch keeps a new sighting of a stored source whose content did not change. It makes no new generation.
 func (c *Candidate) Touch(source record.Digest, s Sighting) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cert, err := c.certificate(source)
-	if err == nil && cert == nil {
-		err = unknownSource(source)
-	}
+	cert, err := c.stored(source)
 	if err == nil && !cert.Sighting.equal(&s) {
-		c.touch(source, s)
+		c.seen.sightings[source] = s
 	}
 	return err
 }
 
-// touch is called with the lock held, for a stored source.
-func (c *Candidate) touch(source record.Digest, s Sighting) {
-	c.seen.sightings[source] = s
-}
-
-func (c *Candidate) changeCertificate(source record.Digest, change func(*Certificate)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// stored is called with the lock held.
+func (c *Candidate) stored(source record.Digest) (*Certificate, error) {
 	if err := c.usable(); err != nil {
-		return err
+		return nil, err
 	}
 	cert, err := c.certificate(source)
-	if err != nil {
-		return err
+	if err == nil && cert == nil {
+		err = unknown("source", source)
 	}
-	if cert == nil {
-		return unknownSource(source)
-	}
-	next := *cert
-	change(&next)
-	c.setCertificate(cert, &next)
-	return nil
-}
-
-func unknownSource(source record.Digest) error {
-	return fault.New(fault.NotFound, "source %s is not stored", source)
+	return cert, err
 }
 
 // Discard gives the candidate up: its files are removed, its locks released. It does nothing after Publish.

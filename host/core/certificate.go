@@ -81,80 +81,70 @@ type Certificate struct {
 
 const certificateVersion = 1
 
+func (c *Certificate) fields(k *coder) {
+	k.version(certificateVersion)
+	k.digest(&c.Source)
+	k.digest(&c.Descriptor)
+	k.string(&c.Provider)
+	k.string(&c.Format)
+	k.string(&c.Variant)
+	k.uint32(&c.IdentityVersion)
+	k.bytes(&c.Anchor)
+	k.uint32(&c.Ordinal)
+	k.byte((*byte)(&c.State))
+	c.Sighting.fields(k)
+	k.string(&c.ParserRevision)
+	k.digest((*record.Digest)(&c.ContentDigest))
+	k.uint(&c.CertifiedBytes)
+	c.Counts.fields(k)
+	k.bool(&c.HasFrontier)
+	n := k.length(len(c.Rejections))
+	if n > MaxRejections || c.State > Gone {
+		k.fail()
+		return
+	}
+	if k.reading {
+		c.Rejections = append(c.Rejections, make([]Rejection, n)...)
+	}
+	for i := range c.Rejections {
+		r := &c.Rejections[i]
+		k.string(&r.Locator)
+		k.uint(&r.Line)
+		k.uint(&r.ByteOffset)
+		k.bool(&r.HasOffset)
+		k.string(&r.Class)
+		k.string(&r.PayloadType)
+		k.string(&r.Detail)
+	}
+}
+
+func (s *Sighting) fields(k *coder) {
+	k.string(&s.Route)
+	k.string(&s.Locator)
+	k.bytes(&s.Observation)
+	k.int(&s.ModTime)
+	k.uint(&s.FileID)
+}
+
+func (n *Counts) fields(k *coder) {
+	for _, v := range []*uint64{&n.Complete, &n.Retained, &n.Rejected, &n.Ignored, &n.Indexed} {
+		k.uint(v)
+	}
+}
+
 // encode gives the stored form.
 func (c *Certificate) encode() []byte {
-	e := encoder{b: make([]byte, 0, 512)}
-	e.b = append(e.b, certificateVersion)
-	e.digest(c.Source)
-	e.digest(c.Descriptor)
-	e.string(c.Provider)
-	e.string(c.Format)
-	e.string(c.Variant)
-	e.uint(uint64(c.IdentityVersion))
-	e.bytes(c.Anchor)
-	e.uint(uint64(c.Ordinal))
-	e.b = append(e.b, byte(c.State))
-	c.Sighting.encode(&e)
-	e.string(c.ParserRevision)
-	e.digest(c.ContentDigest)
-	e.uint(c.CertifiedBytes)
-	c.Counts.encode(&e)
-	e.bool(c.HasFrontier)
-	e.uint(uint64(len(c.Rejections)))
-	for i := range c.Rejections {
-		c.Rejections[i].encode(&e)
-	}
-	return e.b
+	k := coder{b: make([]byte, 0, 512)}
+	c.fields(&k)
+	return k.b
 }
 
 // decode reads the stored form; c owns its memory afterwards.
 func (c *Certificate) decode(b []byte) error {
-	d := decoder{b: b}
-	if d.byte() != certificateVersion {
-		return errMalformed
-	}
+	k := coder{b: b, reading: true}
 	*c = Certificate{Rejections: c.Rejections[:0]}
-	c.Source = d.digest()
-	c.Descriptor = d.digest()
-	c.Provider = d.string()
-	c.Format = d.string()
-	c.Variant = d.string()
-	c.IdentityVersion = d.uint32()
-	c.Anchor = d.copied()
-	c.Ordinal = d.uint32()
-	c.State = State(d.byte())
-	c.Sighting.decode(&d)
-	c.ParserRevision = d.string()
-	c.ContentDigest = d.digest()
-	c.CertifiedBytes = d.uint()
-	c.Counts.decode(&d)
-	c.HasFrontier = d.bool()
-	n := d.uint()
-	if n > MaxRejections || c.State > Gone {
-		return errMalformed
-	}
-	for range n {
-		var r Rejection
-		r.decode(&d)
-		c.Rejections = append(c.Rejections, r)
-	}
-	return d.end()
-}
-
-func (s *Sighting) encode(e *encoder) {
-	e.string(s.Route)
-	e.string(s.Locator)
-	e.bytes(s.Observation)
-	e.int(s.ModTime)
-	e.uint(s.FileID)
-}
-
-func (s *Sighting) decode(d *decoder) {
-	s.Route = d.string()
-	s.Locator = d.string()
-	s.Observation = d.copied()
-	s.ModTime = d.int()
-	s.FileID = d.uint()
+	c.fields(&k)
+	return k.end()
 }
 
 func (s *Sighting) equal(o *Sighting) bool {
@@ -162,55 +152,18 @@ func (s *Sighting) equal(o *Sighting) bool {
 		s.ModTime == o.ModTime && s.FileID == o.FileID
 }
 
-func (c *Counts) encode(e *encoder) {
-	e.uint(c.Complete)
-	e.uint(c.Retained)
-	e.uint(c.Rejected)
-	e.uint(c.Ignored)
-	e.uint(c.Indexed)
-}
-
-func (c *Counts) decode(d *decoder) {
-	c.Complete = d.uint()
-	c.Retained = d.uint()
-	c.Rejected = d.uint()
-	c.Ignored = d.uint()
-	c.Indexed = d.uint()
-}
-
-func (r *Rejection) encode(e *encoder) {
-	e.string(r.Locator)
-	e.uint(r.Line)
-	e.uint(r.ByteOffset)
-	e.bool(r.HasOffset)
-	e.string(r.Class)
-	e.string(r.PayloadType)
-	e.string(r.Detail)
-}
-
-func (r *Rejection) decode(d *decoder) {
-	r.Locator = d.string()
-	r.Line = d.uint()
-	r.ByteOffset = d.uint()
-	r.HasOffset = d.bool()
-	r.Class = d.string()
-	r.PayloadType = d.string()
-	r.Detail = d.string()
-}
-
 // facts is the digest of what the certificate says about content. Ordinal, sighting, frontier and the details of rejections stay out:
 // equal content found elsewhere, at another time or in several appends has equal facts.
 func (c *Certificate) facts() record.Digest {
-	e := encoder{b: make([]byte, 0, 256)}
-	e.b = append(e.b, "ctx.certificate.v1\x00"...)
-	e.digest(c.Source)
-	e.digest(c.Descriptor)
-	e.b = append(e.b, byte(c.State))
-	e.string(c.ParserRevision)
-	e.digest(c.ContentDigest)
-	e.uint(c.CertifiedBytes)
-	c.Counts.encode(&e)
-	return sha256.Sum256(e.b)
+	k := coder{b: append(make([]byte, 0, 256), "ctx.certificate.v1\x00"...)}
+	k.digest(&c.Source)
+	k.digest(&c.Descriptor)
+	k.byte((*byte)(&c.State))
+	k.string(&c.ParserRevision)
+	k.digest((*record.Digest)(&c.ContentDigest))
+	k.uint(&c.CertifiedBytes)
+	c.Counts.fields(&k)
+	return sha256.Sum256(k.b)
 }
 
 // valid checks what a caller certifies.
@@ -225,4 +178,90 @@ func (c *Certificate) valid() error {
 		return fmt.Errorf("unknown source state %d", c.State)
 	}
 	return nil
+}
+
+// SessionStats counts the stored events of a session.
+type SessionStats struct {
+	Events      uint64
+	Timed       bool  // at least one event has a time
+	First, Last int64 // least and greatest event time, Unix milliseconds
+}
+
+func (s *SessionStats) add(e *record.Event) {
+	s.Events++
+	if !e.Timed {
+		return
+	}
+	if !s.Timed || e.OccurredAt < s.First {
+		s.First = e.OccurredAt
+	}
+	if !s.Timed || e.OccurredAt > s.Last {
+		s.Last = e.OccurredAt
+	}
+	s.Timed = true
+}
+
+const sessionRowVersion = 1
+
+func (s *SessionStats) fields(k *coder) {
+	k.version(sessionRowVersion)
+	k.uint(&s.Events)
+	k.bool(&s.Timed)
+	k.int(&s.First)
+	k.int(&s.Last)
+}
+
+// encodeSession gives the value under a session's ordinal.
+func encodeSession(s *record.Session, stats SessionStats) []byte {
+	k := coder{b: make([]byte, 0, 384)}
+	stats.fields(&k)
+	return s.Encode(k.b)
+}
+
+func decodeSessionStats(b []byte) (stats SessionStats, session []byte, err error) {
+	k := coder{b: b, reading: true}
+	stats.fields(&k)
+	return stats, k.b, k.err
+}
+
+func decodeSession(b []byte) (*record.Session, SessionStats, error) {
+	stats, rest, err := decodeSessionStats(b)
+	s := new(record.Session)
+	if err == nil {
+		err = s.Decode(rest)
+	}
+	return s, stats, err
+}
+
+// sessionFacts is the digest of what is known of a session, apart from its ordinal.
+func sessionFacts(s *record.Session, stats SessionStats) record.Digest {
+	c := *s
+	c.Ordinal = 0
+	if c.Meta.ApproximateTimes { // taken from the file, not from its content
+		c.Meta.StartedAt, c.Meta.EndedAt = nil, nil
+	}
+	return sha256.Sum256(encodeSession(&c, stats))
+}
+
+// sessionRef is the value under a session's digest.
+type sessionRef struct {
+	ordinal uint32
+	facts   record.Digest
+}
+
+func (r *sessionRef) fields(k *coder) {
+	k.uint32(&r.ordinal)
+	k.digest(&r.facts)
+}
+
+func (r sessionRef) encode() []byte {
+	var k coder
+	r.fields(&k)
+	return k.b
+}
+
+func decodeSessionRef(b []byte) (r sessionRef, err error) {
+	k := coder{b: b, reading: true}
+	r.fields(&k)
+	return r, k.end()
 }

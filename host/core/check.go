@@ -21,8 +21,9 @@ func (c *Candidate) sync(stage func(string, int64, int64)) error {
 	if err := c.store.step(StepSync); err != nil {
 		return err
 	}
+	stage(StageSyncing, 0, int64(len(c.manifest.Files)))
 	err := c.eachNewFile(func(f File) error {
-		file, err := os.OpenFile(filepath.Join(c.path, filepath.FromSlash(f.Name)), os.O_RDWR, 0)
+		file, err := os.OpenFile(c.file(f), os.O_RDWR, 0)
 		if err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ func (c *Candidate) verifyPhysically(ctx context.Context, stage func(string, int
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		got, err := hashFile(filepath.Join(c.path, filepath.FromSlash(f.Name)))
+		got, err := hashFile(c.file(f))
 		if err == nil && got.Digest != f.Digest {
 			err = corruption(nil, "the new index file %s differs from what was written", f.Name)
 		}
@@ -68,9 +69,7 @@ func (c *Candidate) eachNewFile(do func(File) error, stage func(string, int64, i
 		next = make(chan File)
 	)
 	for range min(syncWorkers, len(fresh)) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			for f := range next {
 				err := do(f)
 				mu.Lock()
@@ -79,7 +78,7 @@ func (c *Candidate) eachNewFile(do func(File) error, stage func(string, int64, i
 				stage(name, done, int64(len(fresh)))
 				mu.Unlock()
 			}
-		}()
+		})
 	}
 	for _, f := range fresh {
 		next <- f
@@ -102,7 +101,7 @@ func (c *Candidate) verifyLogically(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, err := c.store.openGeneration(c.published, l, false)
+	g, err := c.store.openGeneration(c.published, l, openWhole)
 	if err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func (c *Candidate) checkOpened(ctx context.Context, g *Generation) error {
 		}
 		for _, n := range []uint32{0, b.segment.Docs - 1} {
 			d := lexical.Doc{Segment: b.segment.ID, Doc: n}
-			if dead := c.dead[d.Segment]; dead != nil && dead.Contains(d.Doc) {
+			if has(c.dead, d) {
 				continue
 			}
 			if err := g.checkDoc(d); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/cockroachdb/pebble/v2"
@@ -87,10 +86,7 @@ func (w countingWriter) Write(p []byte) (int, error) {
 // ingest builds the record store of the candidate: rows that were written early in their order, then everything else at once.
 func (c *Candidate) ingest(ctx context.Context, keys []stagedTable, drop []uint32, compact bool) (err error) {
 	if c.base != nil {
-		if err := c.store.step(StepClone); err != nil {
-			return err
-		}
-		if err := c.cloneRecords(); err != nil {
+		if err := inOrder(func() error { return c.store.step(StepClone) }, c.cloneRecords); err != nil {
 			return err
 		}
 	}
@@ -98,7 +94,7 @@ func (c *Candidate) ingest(ctx context.Context, keys []stagedTable, drop []uint3
 		return err
 	}
 	dir := filepath.Join(c.path, recordsDir)
-	r, err := c.store.openCandidateRecords(dir, c.base == nil, c.rewritten)
+	r, err := c.store.openCandidateRecords(dir, c.base == nil)
 	if err != nil {
 		return err
 	}
@@ -107,7 +103,7 @@ func (c *Candidate) ingest(ctx context.Context, keys []stagedTable, drop []uint3
 	if errors.As(err, &fatal) {
 		return err // pebble's locks may still be held: the store is left to the garbage collector
 	}
-	if err = errors.Join(err, r.close()); err != nil {
+	if err = errors.Join(err, r.call(r.db.Close)); err != nil {
 		return err
 	}
 	return removeLogs(dir)
@@ -137,35 +133,8 @@ func (c *Candidate) load(ctx context.Context, db *pebble.DB, keys []stagedTable,
 			return err
 		}
 	}
-	switch {
-	case compact:
+	if compact || c.rewritten && db.Metrics().Levels[0].TablesCount >= levelZeroTables {
 		return db.Compact(ctx, []byte{0}, []byte{keyRecord}, false)
-	case c.rewritten:
-		return settleLevels(ctx, db)
-	}
-	return nil
-}
-
-// settleLevels waits until automatic compaction has reduced the tables of small keys that lie over each other. It is worth only so much:
-// after a while without progress the rest stays for the next merge.
-func settleLevels(ctx context.Context, db *pebble.DB) error {
-	const pause, patience = 2 * time.Millisecond, 500
-	idle, last := 0, int64(-1)
-	for idle < patience {
-		m := db.Metrics()
-		if m.Levels[0].Sublevels < levelZeroTables && m.Compact.NumInProgress == 0 {
-			return nil
-		}
-		if m.Compact.NumInProgress > 0 || m.Compact.Count != last {
-			idle = 0
-		}
-		last = m.Compact.Count
-		idle++
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
 	}
 	return nil
 }
@@ -191,10 +160,7 @@ func (c *Candidate) recordFiles(staged []stagedTable) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known map[string]File
-	if c.base != nil {
-		known = c.base.manifest.byName()
-	}
+	known := c.known()
 	var files []File
 	for _, e := range entries {
 		name := recordsDir + "/" + e.Name()
@@ -242,6 +208,14 @@ func hashFile(path string) (File, error) {
 
 // onlyReader hides the other methods of a file, so that the given buffer is used.
 type onlyReader struct{ io.Reader }
+
+// known lists the files of the base.
+func (c *Candidate) known() map[string]File {
+	if c.base == nil {
+		return nil
+	}
+	return c.base.manifest.byName()
+}
 
 func (m *Manifest) byName() map[string]File {
 	files := make(map[string]File, len(m.Files))

@@ -3,115 +3,129 @@ package core
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 
 	"github.com/agenthistory/ctx/host/record"
 )
 
-// Small values are stored as a version byte and a sequence of varints, length-prefixed bytes and raw digests. A reader refuses an
-// unknown version, a cut value and trailing bytes.
-
 var errMalformed = errors.New("malformed stored value")
 
-type encoder struct{ b []byte }
-
-func (e *encoder) uint(v uint64)          { e.b = binary.AppendUvarint(e.b, v) }
-func (e *encoder) int(v int64)            { e.b = binary.AppendVarint(e.b, v) }
-func (e *encoder) bytes(v []byte)         { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
-func (e *encoder) string(v string)        { e.uint(uint64(len(v))); e.b = append(e.b, v...) }
-func (e *encoder) digest(v record.Digest) { e.b = append(e.b, v[:]...) }
-func (e *encoder) bool(v bool) {
-	if v {
-		e.b = append(e.b, 1)
-		return
-	}
-	e.b = append(e.b, 0)
+// coder writes small values as a sequence of varints, length-prefixed bytes and raw digests, or reads them back: a value lists its
+// fields once for both. Reading refuses a cut value, a padded varint and, at the end, trailing bytes; after the first error every field
+// reads as zero.
+type coder struct {
+	b       []byte
+	reading bool
+	err     error
 }
 
-// decoder reads what encoder wrote. After the first error every read gives zero values.
-type decoder struct {
-	b   []byte
-	err error
-}
+func (c *coder) fail() { c.err, c.b = errMalformed, nil }
 
-func (d *decoder) fail() { d.err, d.b = errMalformed, nil }
-
-func (d *decoder) uint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 || n > 1 && d.b[n-1] == 0 { // a padded varint is no canonical value
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) uint32() uint32 {
-	v := d.uint()
-	if v > 1<<32-1 {
-		d.fail()
-		return 0
-	}
-	return uint32(v)
-}
-
-func (d *decoder) int() int64 {
-	u := d.uint()
-	v := int64(u >> 1)
-	if u&1 != 0 {
-		v = ^v
-	}
-	return v
-}
-
-// bytes returns a view of the input.
-func (d *decoder) bytes() []byte {
-	n := d.uint()
-	if n > uint64(len(d.b)) {
-		d.fail()
+// take reads n bytes, a view of the input.
+func (c *coder) take(n uint64) []byte {
+	if n > uint64(len(c.b)) {
+		c.fail()
 		return nil
 	}
-	v := d.b[:n:n]
-	d.b = d.b[n:]
+	v := c.b[:n:n]
+	c.b = c.b[n:]
 	return v
 }
 
-func (d *decoder) string() string { return string(d.bytes()) }
-
-// copied returns an independent copy, nil when empty.
-func (d *decoder) copied() []byte { return append([]byte(nil), d.bytes()...) }
-
-func (d *decoder) digest() (v record.Digest) {
-	if len(d.b) < len(v) {
-		d.fail()
-		return v
+func (c *coder) uint(v *uint64) {
+	if !c.reading {
+		c.b = binary.AppendUvarint(c.b, *v)
+		return
 	}
-	copy(v[:], d.b)
-	d.b = d.b[len(v):]
-	return v
+	n := 0
+	if *v, n = binary.Uvarint(c.b); n <= 0 || n > 1 && c.b[n-1] == 0 {
+		*v = 0
+		c.fail()
+		return
+	}
+	c.b = c.b[n:]
 }
 
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.fail()
-		return 0
+func (c *coder) uint32(v *uint32) {
+	w := uint64(*v)
+	if c.uint(&w); w > math.MaxUint32 {
+		w = 0
+		c.fail()
 	}
-	v := d.b[0]
-	d.b = d.b[1:]
-	return v
+	*v = uint32(w)
 }
 
-func (d *decoder) bool() bool {
-	v := d.byte()
-	if v > 1 {
-		d.fail()
+func (c *coder) int(v *int64) {
+	w := uint64(*v)<<1 ^ uint64(*v>>63)
+	c.uint(&w)
+	*v = int64(w>>1) ^ -int64(w&1)
+}
+
+// length codes the length of what follows.
+func (c *coder) length(n int) uint64 {
+	w := uint64(n)
+	c.uint(&w)
+	return w
+}
+
+func (c *coder) string(v *string) {
+	n := c.length(len(*v))
+	if c.reading {
+		*v = string(c.take(n))
+	} else {
+		c.b = append(c.b, *v...)
 	}
-	return v == 1
+}
+
+// bytes reads an independent copy, nil when empty.
+func (c *coder) bytes(v *[]byte) {
+	n := c.length(len(*v))
+	if c.reading {
+		*v = append([]byte(nil), c.take(n)...)
+	} else {
+		c.b = append(c.b, *v...)
+	}
+}
+
+func (c *coder) digest(v *record.Digest) {
+	if c.reading {
+		copy(v[:], c.take(uint64(len(v))))
+	} else {
+		c.b = append(c.b, v[:]...)
+	}
+}
+
+func (c *coder) byte(v *byte) {
+	if !c.reading {
+		c.b = append(c.b, *v)
+	} else if b := c.take(1); b != nil {
+		*v = b[0]
+	}
+}
+
+func (c *coder) bool(v *bool) {
+	var b byte
+	if *v {
+		b = 1
+	}
+	if c.byte(&b); b > 1 {
+		c.fail()
+	}
+	*v = b == 1
+}
+
+// version codes a version byte; another one is refused.
+func (c *coder) version(want byte) {
+	v := want
+	if c.byte(&v); v != want {
+		c.fail()
+	}
 }
 
 // end reports the first error, or trailing bytes.
-func (d *decoder) end() error {
-	if d.err == nil && len(d.b) > 0 {
-		d.err = errMalformed
+func (c *coder) end() error {
+	if c.err == nil && len(c.b) > 0 {
+		c.err = errMalformed
 	}
-	return d.err
+	return c.err
 }

@@ -14,6 +14,14 @@ import (
 	"github.com/agenthistory/ctx/host/record"
 )
 
+// steps lists all steps in order.
+func steps() []string {
+	return []string{
+		StepCreate, StepSegment, StepTables, StepClone, StepIngest, StepSnapshot, StepManifest, StepSync, StepLease, StepObserve,
+		StepPointerWrite, StepPointerRename, StepPointerSync, StepCollect,
+	}
+}
+
 // tryRefresh moves to a crash state with a candidate that may fail anywhere.
 func (a *archive) tryRefresh(ctx context.Context, opt PublishOptions, state string) error {
 	c, err := a.Begin(ctx, BeginOptions{segmentDocs: 10})
@@ -92,7 +100,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 		return nil
 	}})
 	a.publish(crashStates["old"]...)
-	for _, step := range Steps() {
+	for _, step := range steps() {
 		if step == StepObserve { // only when nothing is published
 			continue
 		}

@@ -36,9 +36,9 @@ func (w *SourceWriter) Finish(cert Certificate, frontier []byte) error {
 		return err
 	}
 	w.ended.Store(true)
-	if same {
+	if w.same = same; same {
 		w.takeBack()
-		w.c.touch(cert.Source, cert.Sighting)
+		w.c.seen.sightings[cert.Source] = cert.Sighting
 		return w.close()
 	}
 	if err := w.certify(&cert, frontier); err != nil {
@@ -194,7 +194,7 @@ func (w *SourceWriter) close() error {
 	delete(w.c.open, w)
 	var err error
 	if w.lookup != nil {
-		err = w.lookup.Close()
+		err = w.lookup.it.Close()
 		w.lookup = nil
 	}
 	err = errors.Join(err, w.excluded.close())

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/agenthistory/ctx/host/lexical"
@@ -22,11 +23,15 @@ type Generation struct {
 	records      *pebble.DB
 	text         *lexical.Reader
 	observations observations
+	fallback     error
 	closed       atomic.Bool
 }
 
 // ID returns the content-derived id, 64 lower-case hex digits.
 func (g *Generation) ID() string { return g.manifest.Generation }
+
+// Fallback tells why this is not the active generation but the one before it: the damage that Pin met. It is nil otherwise.
+func (g *Generation) Fallback() error { return g.fallback }
 
 // Published returns the name of the generation as the pointer holds it.
 func (g *Generation) Published() Published { return g.published }
@@ -63,9 +68,17 @@ func (g *Generation) Close() error {
 	return errors.Join(err, g.lease.release())
 }
 
-// openGeneration opens the files of a published generation; l is released with it, also on failure. With carry set, only the record
-// store is opened, whatever contract it was written under.
-func (s *Store) openGeneration(p Published, l *lease, carry bool) (_ *Generation, err error) {
+// access says what of a generation is opened, and how much has to be right.
+type access uint8
+
+const (
+	openWhole   access = iota
+	openRecords        // the record store only, whatever contract it was written under
+	openRemains        // the same, with files missing or cut: what they held cannot be read
+)
+
+// openGeneration opens the files of a published generation; l is released with it, also on failure.
+func (s *Store) openGeneration(p Published, l *lease, how access) (_ *Generation, err error) {
 	g := &Generation{store: s, published: p, lease: l}
 	defer func() {
 		if err != nil {
@@ -76,18 +89,24 @@ func (s *Store) openGeneration(p Published, l *lease, carry bool) (_ *Generation
 		return nil, err
 	}
 	g.published.Generation = g.manifest.Generation
-	if !carry && g.manifest.Contract != Contract() {
+	if how == openWhole && g.manifest.Contract != Contract() {
 		return nil, incompatible(g.manifest.Contract)
 	}
 	dir := s.generationPath(p.Directory)
-	if err := checkSizes(dir, g.manifest.Files); err != nil {
+	files := g.manifest.Files
+	if how != openWhole {
+		files = slices.DeleteFunc(slices.Clone(files), func(f File) bool {
+			return how == openRemains || !strings.HasPrefix(f.Name, recordsDir+"/")
+		})
+	}
+	if err := checkSizes(dir, files); err != nil {
 		return nil, err
 	}
 	g.observations = s.readObservations(p.Directory)
 	if g.records, err = openPublishedRecords(filepath.Join(dir, recordsDir)); err != nil {
 		return nil, corruption(err, "the record store of the index cannot be opened")
 	}
-	if carry {
+	if how != openWhole {
 		return g, nil
 	}
 	if g.text, err = lexical.OpenReader(filepath.Join(dir, textDir), g.manifest.lexicalSegments()); err != nil {
@@ -132,13 +151,9 @@ func (g *Generation) Event(doc lexical.Doc, e *record.Event) error {
 // EventInto reads the record of a document into the memory of buf, which it returns for the next call. e is valid as long as buf is
 // left alone.
 func (g *Generation) EventInto(buf []byte, doc lexical.Doc, e *record.Event) ([]byte, error) {
-	var key [recordKeySize]byte
-	buf, ok, err := g.get(buf[:0], recordKey(key[:], doc))
+	buf, err := g.recordBytes(buf, doc)
 	if err != nil {
 		return buf, err
-	}
-	if !ok {
-		return buf, corruption(nil, "event %d of segment %d is missing", doc.Doc, doc.Segment)
 	}
 	if err := record.Decode(buf, e); err != nil {
 		return buf, corruption(err, "event %d of segment %d cannot be read", doc.Doc, doc.Segment)

@@ -158,15 +158,11 @@ func (it *DocIter) Next() bool {
 
 // load reads the next tie; false at the end.
 func (it *DocIter) load() bool {
-	var ok bool
-	switch {
-	case it.started:
-		ok = it.it.Valid()
-	case it.reverse:
-		ok = it.it.Last()
-	default:
-		ok = it.it.First()
+	first, next := it.it.First, it.it.Next
+	if it.reverse {
+		first, next = it.it.Last, it.it.Prev
 	}
+	ok := it.started && it.it.Valid() || !it.started && first()
 	it.started = true
 	it.tie, it.at = it.tie[:0], 0
 	if !ok {
@@ -176,11 +172,7 @@ func (it *DocIter) load() bool {
 	prefix := append([]byte(nil), it.it.Key()[:it.prefix]...)
 	for ok && bytes.Equal(it.it.Key()[:it.prefix], prefix) {
 		it.tie = append(it.tie, docOf(it.it.Key()))
-		if it.reverse {
-			ok = it.it.Prev()
-		} else {
-			ok = it.it.Next()
-		}
+		ok = next()
 	}
 	if it.err = endOf(it.it); it.err != nil {
 		return false
@@ -284,63 +276,19 @@ func (it *DocIter) Close() {
 	}
 }
 
-// CopyIter walks the events that claim to be copies of an event, in no particular order. Use it like DocIter.
-type CopyIter struct {
-	g        *Generation
-	it       *pebble.Iterator
-	ancestor record.Digest
-	started  bool
-	buf      []byte
-	event    record.Event
-	doc      lexical.Doc
-	err      error
-}
-
-// Copies walks the stored events whose copy claim names ancestor, which need not be stored itself.
-func (g *Generation) Copies(ancestor record.Digest) *CopyIter {
-	c := &CopyIter{g: g, ancestor: ancestor}
-	prefix := binary.BigEndian.AppendUint64([]byte{keyCopy}, uuid8(ancestor))
-	c.it, c.err = g.iterator(prefix, after(prefix))
-	return c
-}
-
-// Next moves to the next copy; false at the end or after an error.
-func (c *CopyIter) Next() bool {
-	for c.err == nil && c.it != nil {
-		var ok bool
-		if c.started {
-			ok = c.it.Next()
-		} else {
-			ok, c.started = c.it.First(), true
+// Copies calls visit with the stored events whose copy claim names ancestor, which need not be stored itself, in no particular order,
+// until it returns false. The event is valid during the call.
+func (g *Generation) Copies(ancestor record.Digest, visit func(*record.Event) bool) error {
+	var e record.Event
+	var buf []byte
+	err := g.scan(binary.BigEndian.AppendUint64([]byte{keyCopy}, uuid8(ancestor)), func(k, _ []byte) (err error) {
+		if buf, err = g.EventInto(buf, docOf(k), &e); err != nil {
+			return err
 		}
-		if !ok {
-			c.err = endOf(c.it)
-			return false
+		if e.Copy != nil && e.Copy.Event == ancestor && !visit(&e) {
+			return errStop
 		}
-		c.doc = docOf(c.it.Key())
-		if c.buf, c.err = c.g.EventInto(c.buf, c.doc, &c.event); c.err != nil {
-			return false
-		}
-		if c.event.Copy != nil && c.event.Copy.Event == c.ancestor {
-			return true
-		}
-	}
-	return false
-}
-
-// Doc returns the document of the copy.
-func (c *CopyIter) Doc() lexical.Doc { return c.doc }
-
-// Event returns the copy. It is valid until the next Next.
-func (c *CopyIter) Event() *record.Event { return &c.event }
-
-// Err returns the error that ended the walk.
-func (c *CopyIter) Err() error { return c.err }
-
-// Close releases the iterator. Closing twice is allowed.
-func (c *CopyIter) Close() {
-	if c.it != nil {
-		c.it.Close() // an error of reading was reported by Err
-		c.it = nil
-	}
+		return nil
+	})
+	return stopped(err)
 }

@@ -210,9 +210,11 @@ func (m *Manifest) provider(id string) uint16 {
 
 // identity computes the content-derived id: SHA-256 over the contract, the counts, the digests of certificates (content facts and
 // states) and sessions, the tombstones, the source configuration, routes and roots. It says nothing of files, segments, numbers,
-// clocks, sightings or how often a route was found absent: archives of equal content have equal ids, however they were built. Events
+// clocks, sightings, append frontiers or how often a route was found absent: archives of equal content have equal ids, however they were built. Events
 // need no digest of their own: the certificates hold the digest of the bytes they were read from and the parser's revision.
 func (m *Manifest) identity() string {
+	stats := m.Stats
+	stats.Frontiers = 0
 	routes, roots := append([]Route(nil), m.Routes...), append([]Root(nil), m.Roots...) // nil when empty
 	for i := range routes {
 		routes[i].Absent = 0
@@ -228,7 +230,7 @@ func (m *Manifest) identity() string {
 		Certificates, Sessions, Tombstones, Config string
 		Routes                                     []Route
 		Roots                                      []Root
-	}{manifestSchema, m.Contract, m.Stats, m.Certificates, m.Sessions, m.Tombstones, m.Config, routes, roots})
+	}{manifestSchema, m.Contract, stats, m.Certificates, m.Sessions, m.Tombstones, m.Config, routes, roots})
 	if err != nil {
 		panic(err) // strings and numbers only
 	}

@@ -2,9 +2,11 @@ package core
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"slices"
 
+	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
@@ -17,10 +19,8 @@ const (
 	fullSegment  = 16 << 20
 )
 
-// MergePolicy says what Store.Merge rewrites beyond what is due.
+// MergePolicy bounds a merge.
 type MergePolicy struct {
-	// Force rewrites every segment that has a deleted document, and all small ones.
-	Force     bool
 	MaxMemory int64 // bound of all buffers, in bytes; 0 = 160 MiB
 	Log       func(format string, args ...any)
 }
@@ -31,7 +31,7 @@ const mergeMemory = 160 << 20
 const maxTables = 2 * mergeFanIn
 
 // MergeDue tells whether a merge has something to do.
-func (g *Generation) MergeDue() bool { return g.tablesDue() || len(g.victims(MergePolicy{})) > 0 }
+func (g *Generation) MergeDue() bool { return g.tablesDue() || len(g.victims()) > 0 }
 
 func (g *Generation) tablesDue() bool { return g.records.Metrics().Levels[0].TablesCount >= maxTables }
 
@@ -52,7 +52,7 @@ func (s *Store) Merge(ctx context.Context, p MergePolicy) (Publication, error) {
 		return Publication{}, noGeneration()
 	}
 	c.rewritten = c.base.tablesDue()
-	if victims := c.base.victims(p); len(victims) > 0 {
+	if victims := c.base.victims(); len(victims) > 0 {
 		if err := c.rewrite(ctx, victims); err != nil {
 			c.Discard()
 			return Publication{}, writeFailure(err)
@@ -62,14 +62,14 @@ func (s *Store) Merge(ctx context.Context, p MergePolicy) (Publication, error) {
 }
 
 // victims returns the segments to rewrite, by id.
-func (g *Generation) victims(p MergePolicy) []uint32 {
+func (g *Generation) victims() []uint32 {
 	sizes := g.segmentBytes()
 	tiers := map[int][]uint32{}
 	var out []uint32
 	for _, s := range g.manifest.Segments {
 		deleted := s.Docs - s.Live
 		switch {
-		case uint64(deleted)*4 > uint64(s.Docs), p.Force && deleted > 0:
+		case uint64(deleted)*4 > uint64(s.Docs):
 			out = append(out, s.ID)
 		case sizes[s.ID] < fullSegment:
 			tier := sizeTier(sizes[s.ID])
@@ -77,7 +77,7 @@ func (g *Generation) victims(p MergePolicy) []uint32 {
 		}
 	}
 	for _, ids := range tiers {
-		if len(ids) >= mergeFanIn || p.Force && len(ids) > 1 {
+		if len(ids) >= mergeFanIn {
 			out = append(out, ids...)
 		}
 	}
@@ -136,12 +136,11 @@ func (c *Candidate) rewriteSegment(ctx context.Context, k *sink, id uint32) erro
 	if !ok {
 		return corruption(nil, "segment %d is missing", id)
 	}
-	gone, now := c.base.text.Deleted(i), c.deleted[id]
 	columns := c.base.text.Columns(i)
 	var e record.Event
 	err := c.base.scan(ordinalKey(keyRecord, id), func(key, value []byte) error {
 		d := docOf(key)
-		if gone != nil && gone.Contains(d.Doc) || now != nil && now.Contains(d.Doc) {
+		if deletedIn(c.base.text, i, d.Doc) || has(c.deleted, d) {
 			return nil
 		}
 		if d.Doc%1024 == 0 && ctx.Err() != nil {
@@ -168,5 +167,115 @@ func (c *Candidate) rewriteSegment(ctx context.Context, k *sink, id uint32) erro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replaced[id] = true
+	return nil
+}
+
+// carryBatch is how many records are carried over in one batch, in bytes.
+const carryBatch = 1 << 20
+
+// Carry copies a source with its sessions, records, ids, state and frontier from another generation, usually Old. It goes the way that
+// every source goes, so the records are encoded, tokenised and indexed under the present contract. What the old generation excluded from
+// discovery stays excluded. After a fault index_corruption nothing of the source is carried over and the candidate can still be used.
+func (c *Candidate) Carry(ctx context.Context, from *Generation, source record.Digest) error {
+	cert, err := from.Certificate(source)
+	if err != nil {
+		return err
+	}
+	if cert == nil {
+		return unknown("source", source)
+	}
+	frontier, err := from.Frontier(source)
+	if err != nil {
+		return err
+	}
+	w, err := c.Replace(cert.SourceSpec)
+	if err != nil {
+		return err
+	}
+	err = w.carry(ctx, from, cert.Ordinal)
+	if err == nil && w.events != cert.Counts.Indexed {
+		err = corruption(nil, "source %s had %d events, %d can be carried over", source, cert.Counts.Indexed, w.events)
+	}
+	if err == nil {
+		err = w.Finish(*cert, frontier)
+	}
+	if err != nil {
+		w.Abort()
+	}
+	return err
+}
+
+func (w *SourceWriter) carry(ctx context.Context, from *Generation, source uint32) error {
+	ordinals, err := from.SourceSessions(source)
+	if err != nil {
+		return err
+	}
+	for _, old := range ordinals {
+		s, err := from.Session(old)
+		if err != nil {
+			return err
+		}
+		ordinal, err := w.Session(s)
+		if err != nil {
+			return err
+		}
+		if err := w.carrySession(ctx, from, old, ordinal); err != nil {
+			return err
+		}
+	}
+	return w.Wait()
+}
+
+func (w *SourceWriter) carrySession(ctx context.Context, from *Generation, old, ordinal uint32) error {
+	var records [][]byte
+	size := 0
+	send := func() error {
+		if len(records) == 0 {
+			return nil
+		}
+		b := records
+		records = nil
+		n := size
+		size = 0
+		return w.AddBatch(n, func(emit func(*record.Event) error) error { return carryRecords(b, ordinal, emit) })
+	}
+	err := from.scan(ordinalKey(keySessionOrder, old), func(key, _ []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, err := from.recordBytes(nil, docOf(key))
+		if err != nil {
+			return err
+		}
+		records = append(records, b)
+		if size += len(b); size < carryBatch {
+			return nil
+		}
+		return send()
+	})
+	return errors.Join(err, send())
+}
+
+// recordBytes reads the record of a document into the memory of buf.
+func (g *Generation) recordBytes(buf []byte, d lexical.Doc) ([]byte, error) {
+	var key [recordKeySize]byte
+	b, ok, err := g.get(buf[:0], recordKey(key[:], d))
+	if err == nil && !ok {
+		err = corruption(nil, "event %d of segment %d is missing", d.Doc, d.Segment)
+	}
+	return b, err
+}
+
+func carryRecords(records [][]byte, session uint32, emit func(*record.Event) error) error {
+	var e record.Event
+	for _, b := range records {
+		if err := record.Decode(b, &e); err != nil {
+			return fault.Wrap(err, fault.IndexCorruption, "a stored event cannot be carried over")
+		}
+		e.Session = session
+		if err := emit(&e); err != nil {
+			return err
+		}
+	}
 	return nil
 }

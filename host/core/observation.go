@@ -46,59 +46,62 @@ func (o observations) merged(newer observations) observations {
 
 // encode gives the file content: magic, entries sorted by key, SHA-256 of all that.
 func (o observations) encode() []byte {
-	e := encoder{b: []byte(observationMagic)}
+	k := coder{b: []byte(observationMagic)}
 	sources := slices.SortedFunc(maps.Keys(o.sightings), func(a, b record.Digest) int { return bytes.Compare(a[:], b[:]) })
-	e.uint(uint64(len(sources)))
+	k.length(len(sources))
 	for _, id := range sources {
-		e.digest(id)
 		s := o.sightings[id]
-		s.encode(&e)
+		k.digest(&id)
+		s.fields(&k)
 	}
 	routes := slices.Sorted(maps.Keys(o.absent))
-	e.uint(uint64(len(routes)))
+	k.length(len(routes))
 	for _, id := range routes {
-		e.string(id)
-		e.uint(uint64(o.absent[id]))
+		n := o.absent[id]
+		k.string(&id)
+		k.uint32(&n)
 	}
-	sum := sha256.Sum256(e.b)
-	return append(e.b, sum[:]...)
+	sum := sha256.Sum256(k.b)
+	return append(k.b, sum[:]...)
 }
 
 func decodeObservations(b []byte) (observations, error) {
 	o := observations{}.merged(observations{})
 	body := len(b) - sha256.Size
-	if body < len(observationMagic) || string(b[:len(observationMagic)]) != observationMagic {
+	if body < len(observationMagic) || !bytes.HasPrefix(b, []byte(observationMagic)) {
 		return observations{}, errMalformed
 	}
 	if sum := sha256.Sum256(b[:body]); !bytes.Equal(sum[:], b[body:]) {
 		return observations{}, errMalformed
 	}
-	d := decoder{b: b[len(observationMagic):body]}
-	for n := d.uint(); n > 0 && d.err == nil; n-- {
-		id := d.digest()
+	k := coder{b: b[len(observationMagic):body], reading: true}
+	for n := k.length(0); n > 0 && k.err == nil; n-- {
+		var id record.Digest
 		var s Sighting
-		s.decode(&d)
+		k.digest(&id)
+		s.fields(&k)
 		o.sightings[id] = s
 	}
-	for n := d.uint(); n > 0 && d.err == nil; n-- {
-		id := d.string()
-		o.absent[id] = d.uint32()
+	for n := k.length(0); n > 0 && k.err == nil; n-- {
+		var id string
+		var absent uint32
+		k.string(&id)
+		k.uint32(&absent)
+		o.absent[id] = absent
 	}
-	return o, d.end()
+	return o, k.end()
 }
 
 // readObservations returns the observations kept for a generation directory. A missing or damaged file counts as none: then sources
 // are looked at again. Verify reports a damaged one.
 func (s *Store) readObservations(directory string) observations {
 	b, err := os.ReadFile(s.observationPath(directory))
-	if err != nil {
-		return observations{}
+	if err == nil {
+		if o, err := decodeObservations(b); err == nil {
+			return o
+		}
 	}
-	o, err := decodeObservations(b)
-	if err != nil {
-		return observations{}
-	}
-	return o
+	return observations{}
 }
 
 func (s *Store) writeObservations(directory string, o observations) error {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/agenthistory/ctx/host/fault"
 )
 
 // A reader reads the pointer, takes the lease, and looks at the pointer again: only if its generation is still published then, the
@@ -17,21 +19,31 @@ const (
 	pinPause = 2 * time.Millisecond
 )
 
-// Pin pins the active generation. Faults: source_unavailable (nothing published yet), publication_authority_invalid (damaged pointer or
+func active(p Pointer) *Published   { return p.Active }
+func previous(p Pointer) *Published { return p.Previous }
+
+// Pin pins the active generation. When its files are damaged and the previous generation still opens, that one is pinned instead, and
+// its Fallback tells why. Faults: source_unavailable (nothing published yet), publication_authority_invalid (damaged pointer or
 // manifest), index_incompatible (written under another contract), index_corruption, generation_changed (retryable).
 func (s *Store) Pin(ctx context.Context) (*Generation, error) {
-	g, err := s.pin(ctx, func(p Pointer) *Published { return p.Active }, false)
+	g, err := s.pin(ctx, active, openWhole)
+	if fault.Code(err) == fault.IndexCorruption {
+		if g, _ := s.pin(ctx, previous, openWhole); g != nil {
+			g.fallback = err
+			return g, nil
+		}
+	}
 	if err == nil && g == nil {
 		err = noGeneration()
 	}
 	return g, err
 }
 
-// PinPrevious pins the generation before the active one. It returns nil, nil when there is none, or when only its form differs from
-// this version's.
+// PinPrevious pins the generation before the active one. It returns nil, nil when there is none, or none that this version can read:
+// it only helps to resolve ids, which must not fail because of it.
 func (s *Store) PinPrevious(ctx context.Context) (*Generation, error) {
-	g, err := s.pin(ctx, func(p Pointer) *Published { return p.Previous }, false)
-	if isIncompatible(err) {
+	g, err := s.pin(ctx, previous, openWhole)
+	if isIncompatible(err) || fault.Code(err) == fault.IndexCorruption {
 		return nil, nil
 	}
 	return g, err
@@ -47,7 +59,7 @@ func (s *Store) PinID(ctx context.Context, id string) (*Generation, error) {
 			}
 		}
 		return nil
-	}, false)
+	}, openWhole)
 	if err != nil || g != nil {
 		return g, err
 	}
@@ -58,13 +70,17 @@ func (s *Store) PinID(ctx context.Context, id string) (*Generation, error) {
 }
 
 // pin pins the generation that choose takes from the pointer; nil, nil when it takes none.
-func (s *Store) pin(ctx context.Context, choose func(Pointer) *Published, carry bool) (*Generation, error) {
+func (s *Store) pin(ctx context.Context, choose func(Pointer) *Published, how access) (*Generation, error) {
 	for try := range pinTries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if try > 0 {
-			time.Sleep(pinPause)
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(pinPause):
+			}
 		}
 		p, err := s.Pointer()
 		if err != nil {
@@ -74,7 +90,7 @@ func (s *Store) pin(ctx context.Context, choose func(Pointer) *Published, carry 
 		if chosen == nil {
 			return nil, nil
 		}
-		g, err := s.pinPublished(*chosen, choose, carry)
+		g, err := s.pinPublished(*chosen, choose, how)
 		if err != nil || g != nil {
 			return g, err
 		}
@@ -83,7 +99,7 @@ func (s *Store) pin(ctx context.Context, choose func(Pointer) *Published, carry 
 }
 
 // pinPublished returns nil, nil when the pointer moved on meanwhile.
-func (s *Store) pinPublished(p Published, choose func(Pointer) *Published, carry bool) (*Generation, error) {
+func (s *Store) pinPublished(p Published, choose func(Pointer) *Published, how access) (*Generation, error) {
 	l, err := s.takeLease(p.Directory, false)
 	if err != nil {
 		return nil, err
@@ -99,7 +115,7 @@ func (s *Store) pinPublished(p Published, choose func(Pointer) *Published, carry
 	if l == nil {
 		return nil, s.missingLease(p.Directory)
 	}
-	return s.openGeneration(p, l, carry)
+	return s.openGeneration(p, l, how)
 }
 
 // missingLease tells apart a lease that is locked by a collector for a moment (nil: try again) and one that somebody removed.
@@ -127,21 +143,18 @@ func (s *Store) pinHeld(id string) (*Generation, error) {
 			}
 			continue
 		}
-		return s.openGeneration(Published{Directory: e.Name(), Generation: id}, l, false)
+		return s.openGeneration(Published{Directory: e.Name(), Generation: id}, l, openWhole)
 	}
 	return nil, nil
 }
 
 // manifestID returns the id in the manifest of a directory, "" when there is none.
 func (s *Store) manifestID(directory string) string {
-	b, err := os.ReadFile(filepath.Join(s.generationPath(directory), manifestFile))
-	if err != nil {
-		return ""
-	}
 	var m struct {
 		Generation string `json:"generation"`
 	}
-	if json.Unmarshal(b, &m) != nil {
+	b, err := os.ReadFile(filepath.Join(s.generationPath(directory), manifestFile))
+	if err != nil || json.Unmarshal(b, &m) != nil {
 		return ""
 	}
 	return m.Generation

@@ -70,30 +70,37 @@ func (c *Candidate) Publish(ctx context.Context, opt PublishOptions) (Publicatio
 	return p, nil
 }
 
-func (c *Candidate) publish(ctx context.Context, opt PublishOptions) (Publication, error) {
+func (c *Candidate) publish(ctx context.Context, opt PublishOptions) (p Publication, err error) {
 	opt.Stage(StageMerging, 0, 0)
-	if err := c.workers.finish(); err != nil {
-		return Publication{}, err
-	}
-	if err := c.abandonWriters(); err != nil {
-		return Publication{}, err
+	if err := inOrder(c.workers.finish, c.abandonWriters); err != nil {
+		return p, err
 	}
 	if opt.Erase {
 		if err := c.rewriteDeleted(ctx); err != nil {
-			return Publication{}, err
+			return p, err
 		}
 	}
-	final, err := c.settle()
+	f, err := c.settle()
 	if err != nil {
-		return Publication{}, err
+		return p, err
 	}
 	if c.base != nil && !c.rewritten && c.manifest.Generation == c.base.ID() {
 		return c.reuse()
 	}
-	if err := c.assemble(ctx, final, opt); err != nil {
-		return Publication{}, err
+	if err := c.assemble(ctx, f, opt); err != nil {
+		return p, err
 	}
 	return c.activate(ctx, opt)
+}
+
+// inOrder runs steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // final is the list of segments of the candidate and their deleted documents.
@@ -108,13 +115,8 @@ func (c *Candidate) settle() (final, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := final{deleted: map[uint32]*roaring.Bitmap{}}
-	if err := c.own.flush(); err != nil {
-		return f, err
-	}
-	if err := c.settleBase(&f); err != nil {
-		return f, err
-	}
-	if err := c.settleNew(&f); err != nil {
+	c.settleBase(&f)
+	if err := inOrder(c.own.flush, func() error { return c.settleNew(&f) }); err != nil {
 		return f, err
 	}
 	m := c.manifest
@@ -139,9 +141,9 @@ func (c *Candidate) settle() (final, error) {
 }
 
 // settleBase applies the deletions to the segments of the base.
-func (c *Candidate) settleBase(f *final) error {
+func (c *Candidate) settleBase(f *final) {
 	if c.base == nil {
-		return nil
+		return
 	}
 	for i, s := range c.base.manifest.Segments {
 		gone, now := c.base.text.Deleted(i), c.deleted[s.ID]
@@ -162,7 +164,6 @@ func (c *Candidate) settleBase(f *final) error {
 			f.deleted[s.ID] = now
 		}
 	}
-	return nil
 }
 
 // settleNew applies what was taken back to the new segments. One without a live document is left out.
@@ -179,13 +180,14 @@ func (c *Candidate) settleNew(f *final) error {
 			return err
 		}
 		b.segment = columns.Describe(b.segment.ID, dead)
-		if err := columns.Close(); err != nil {
+		err = columns.Close()
+		if err == nil && b.segment.Live == 0 {
+			err = errors.Join(os.Remove(b.records.path), os.Remove(c.file(b.postings)), os.Remove(c.file(b.columns)))
+		}
+		if err != nil {
 			return err
 		}
 		if b.segment.Live == 0 {
-			if err := c.leaveOut(b); err != nil {
-				return err
-			}
 			continue
 		}
 		f.deleted[b.segment.ID] = dead
@@ -195,13 +197,8 @@ func (c *Candidate) settleNew(f *final) error {
 	return nil
 }
 
-// leaveOut removes the files of a new segment.
-func (c *Candidate) leaveOut(b builtSegment) error {
-	return errors.Join(
-		os.Remove(b.records.path),
-		os.Remove(filepath.Join(c.path, filepath.FromSlash(b.postings.Name))),
-		os.Remove(filepath.Join(c.path, filepath.FromSlash(b.columns.Name))))
-}
+// file is the path of a file of the candidate.
+func (c *Candidate) file(f File) string { return filepath.Join(c.path, filepath.FromSlash(f.Name)) }
 
 // reuse ends the candidate without publishing it. New sightings are kept for the active generation.
 func (c *Candidate) reuse() (Publication, error) {
@@ -246,24 +243,14 @@ func (c *Candidate) assemble(ctx context.Context, f final, opt PublishOptions) e
 	for _, b := range c.segments {
 		staged = append(staged, b.records)
 	}
-	if err := c.ingest(ctx, keys, f.dropped, opt.Erase || c.compact); err != nil {
-		return err
-	}
-	if err := c.writeText(f); err != nil {
-		return err
-	}
-	if err := c.listFiles(f, staged); err != nil {
-		return err
-	}
-	opt.Stage(StageSyncing, 0, int64(len(c.manifest.Files)))
-	if err := c.sync(opt.Stage); err != nil {
-		return err
-	}
-	if err := c.verifyPhysically(ctx, opt.Stage); err != nil {
-		return err
-	}
-	opt.Stage(StageLogical, 0, 1)
-	return c.writeManifest()
+	return inOrder(
+		func() error { return c.ingest(ctx, keys, f.dropped, opt.Erase) },
+		func() error { return c.writeText(f) },
+		func() error { return c.listFiles(f, staged) },
+		func() error { return c.sync(opt.Stage) },
+		func() error { return c.verifyPhysically(ctx, opt.Stage) },
+		func() error { opt.Stage(StageLogical, 0, 1); return c.writeManifest() },
+	)
 }
 
 // foldSightings moves new sightings into the certificates. Called when it is clear that a generation is made anyway.
@@ -309,20 +296,14 @@ func (c *Candidate) writeText(f final) error {
 
 // listFiles fills the file list of the manifest and removes the staging directory.
 func (c *Candidate) listFiles(f final, staged []stagedTable) error {
-	if err := c.runs.close(); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(filepath.Join(c.path, stagingDir)); err != nil {
+	if err := errors.Join(c.runs.close(), os.RemoveAll(filepath.Join(c.path, stagingDir))); err != nil {
 		return err
 	}
 	files, err := c.recordFiles(staged)
 	if err != nil {
 		return err
 	}
-	var known map[string]File
-	if c.base != nil {
-		known = c.base.manifest.byName()
-	}
+	known := c.known()
 	for _, s := range f.kept {
 		files = append(files, known[textDir+"/"+lexical.SegmentFile(s.ID)], known[textDir+"/"+lexical.ColumnFile(s.ID)])
 	}
@@ -351,65 +332,66 @@ func (c *Candidate) writeManifest() error {
 // activate verifies the finished candidate once more as a reader would see it, and moves the pointer to it.
 func (c *Candidate) activate(ctx context.Context, opt PublishOptions) (Publication, error) {
 	s := c.store
-	if err := s.step(StepLease); err != nil {
-		return Publication{}, err
-	}
-	if err := s.makeLease(c.directory); err != nil {
-		return Publication{}, err
-	}
-	if err := errors.Join(durable.SyncDir(filepath.Join(s.dir, leasesDir)), durable.SyncDir(filepath.Join(s.dir, generationsDir))); err != nil {
-		return Publication{}, err
-	}
-	if err := c.verifyLogically(ctx); err != nil {
-		return Publication{}, err
-	}
-	opt.Stage(StageActivation, 0, 1)
-	if opt.Recheck != nil {
-		if err := opt.Recheck(ctx); err != nil {
-			return Publication{}, err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return Publication{}, err
+	var p Publication
+	err := inOrder(
+		func() error { return s.step(StepLease) },
+		func() error { return s.makeLease(c.directory) },
+		func() error { return durable.SyncDir(filepath.Join(s.dir, leasesDir)) },
+		func() error { return durable.SyncDir(filepath.Join(s.dir, generationsDir)) },
+		func() error { return c.verifyLogically(ctx) },
+		func() error {
+			opt.Stage(StageActivation, 0, 1)
+			if opt.Recheck == nil {
+				return nil
+			}
+			return opt.Recheck(ctx)
+		},
+		ctx.Err)
+	if err != nil {
+		return p, err
 	}
 	next := Pointer{Active: &c.published, Previous: c.pointer.Active}
-	if opt.Erase {
+	if opt.Erase || c.damaged {
 		next.Previous = nil
 	}
 	if err := s.writePointer(next); err != nil {
-		return Publication{}, c.afterPointer(next, err)
+		return p, c.afterPointer(next, err)
 	}
-	c.mu.Lock()
-	c.ended = true
-	c.mu.Unlock()
-	out := Publication{Disposition: DispositionPublished, Generation: c.published.Generation, Directory: c.directory}
+	p = Publication{Disposition: DispositionPublished, Generation: c.published.Generation, Directory: c.directory}
 	if c.pointer.Active != nil {
-		out.Previous = c.pointer.Active.Generation
+		p.Previous = c.pointer.Active.Generation
 	}
 	// The base is released first: it may be what collect would have to spare.
-	err := errors.Join(c.base.Close(), c.old.Close())
+	err = errors.Join(c.base.Close(), c.old.Close())
 	if err = errors.Join(err, s.collect(next)); err != nil {
 		c.opt.Log("collecting old generations: %v", err) // the next writer does it
 	}
+	c.leave()
+	opt.Stage(StageActivation, 1, 1)
+	return p, nil
+}
+
+// leave ends the candidate and keeps its files.
+func (c *Candidate) leave() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
 	if err := c.release(false); err != nil {
 		c.opt.Log("%v", err)
 	}
-	opt.Stage(StageActivation, 1, 1)
-	return out, nil
 }
 
 // afterPointer deals with a failure while the pointer was written. If the new pointer is in place already, the candidate must not be
 // removed: it is active, only its durability is not certain.
 func (c *Candidate) afterPointer(next Pointer, cause error) error {
 	now, err := c.store.Pointer()
-	if err == nil && now.Active != nil && *now.Active != *next.Active {
+	active := now.Active != nil && *now.Active == *next.Active
+	if err == nil && !active {
 		return cause
 	}
-	c.mu.Lock()
-	c.ended = true
-	c.mu.Unlock()
-	if err := c.release(false); err != nil {
-		c.opt.Log("%v", err)
+	c.leave()
+	if !active { // unknown: the pointer cannot be read back, and the candidate may be what it names
+		return errors.Join(cause, err)
 	}
 	return fault.Wrap(cause, fault.ResourceUnavailable, "the new generation is active but may not survive a power failure").WithRetry(true)
 }

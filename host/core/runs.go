@@ -2,6 +2,7 @@ package core
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,21 +45,11 @@ func (e entry) deleted() bool { return e.pos&1 != 0 }
 func (e entry) compare(o entry) int {
 	switch {
 	case e.a != o.a:
-		return cmpUint(e.a, o.a)
+		return cmp.Compare(e.a, o.a)
 	case e.b != o.b:
-		return cmpUint(e.b, o.b)
+		return cmp.Compare(e.b, o.b)
 	}
-	return cmpUint(e.pos, o.pos)
-}
-
-func cmpUint(x, y uint64) int {
-	if x < y {
-		return -1
-	}
-	if x > y {
-		return 1
-	}
-	return 0
+	return cmp.Compare(e.pos, o.pos)
 }
 
 // key appends the stored key of the entry.
@@ -125,6 +116,12 @@ func (b *runBuffer) add(kind int, e entry) error {
 	return b.hand(kind)
 }
 
+// addRow adds the entries that every document has.
+func (b *runBuffer) addRow(row lexical.Row, session uint32, sequence uint64, suborder uint32, d lexical.Doc, deleted bool) error {
+	event, order := rowKeys(row, d, deleted)
+	return cmp.Or(b.add(runEvent, event), b.add(runRange, order), b.add(runSession, sessionEntry(session, sequence, suborder, d, deleted)))
+}
+
 func (b *runBuffer) hand(kind int) error {
 	if len(b.entries[kind]) == 0 {
 		return nil
@@ -159,12 +156,7 @@ type runs struct {
 // spill is the file of the runs of one kind, one after the other.
 type spill struct {
 	file  *os.File
-	size  int64
 	parts []int64 // lengths in bytes
-}
-
-func newRuns(s *Store, dir string, limit int64) *runs {
-	return &runs{store: s, dir: dir, limit: limit}
 }
 
 func (r *runs) take(kind int, run []entry) error {
@@ -198,32 +190,21 @@ func (r *runs) spillLocked(kind int) error {
 		sp.file = f
 	}
 	w := bufio.NewWriterSize(sp.file, outputBuffer)
-	m := newMerge(nil, r.held[kind])
-	var b [entrySize]byte
 	var n int64
-	for {
-		e, ok, err := m.next()
-		if err != nil {
-			return err
-		}
+	for m := newMerge(nil, r.held[kind]); ; n += entrySize {
+		e, ok, _ := m.next() // in memory nothing fails
 		if !ok {
 			break
 		}
-		binary.LittleEndian.PutUint64(b[0:], e.a)
-		binary.LittleEndian.PutUint64(b[8:], e.b)
-		binary.LittleEndian.PutUint64(b[16:], e.pos)
-		if _, err := w.Write(b[:]); err != nil {
+		b := binary.LittleEndian.AppendUint64(w.AvailableBuffer(), e.a)
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.b), e.pos)
+		if _, err := w.Write(b); err != nil {
 			return err
 		}
-		n += entrySize
 	}
-	if err := r.store.mayWrite(int(n)); err != nil {
+	if err := errors.Join(r.store.mayWrite(int(n)), w.Flush()); err != nil {
 		return err
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	sp.size += n
 	sp.parts = append(sp.parts, n)
 	r.held[kind] = nil
 	return nil
@@ -233,7 +214,7 @@ func (r *runs) spillLocked(kind int) error {
 func (r *runs) merge(kind int) *merge {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var readers []*bufio.Reader
+	var readers []io.Reader
 	var off int64
 	for _, n := range r.spills[kind].parts {
 		readers = append(readers, bufio.NewReaderSize(io.NewSectionReader(r.spills[kind].file, off, n), 64<<10))
@@ -255,4 +236,99 @@ func (r *runs) close() error {
 		r.held[kind] = nil
 	}
 	return err
+}
+
+// merge is a k-way merge of sorted runs: a binary heap of cursors ordered by their next entry.
+type merge struct {
+	heap []*cursor
+	err  error
+}
+
+// cursor walks one run, in memory or on disk.
+type cursor struct {
+	next entry
+	held []entry
+	disk io.Reader
+}
+
+func newMerge(disk []io.Reader, held [][]entry) *merge {
+	m := &merge{}
+	for _, r := range disk {
+		m.start(&cursor{disk: r})
+	}
+	for _, r := range held {
+		m.start(&cursor{held: r})
+	}
+	for i := len(m.heap)/2 - 1; i >= 0; i-- {
+		m.down(i)
+	}
+	return m
+}
+
+func (m *merge) start(c *cursor) {
+	ok, err := c.advance()
+	m.err = errors.Join(m.err, err)
+	if ok {
+		m.heap = append(m.heap, c)
+	}
+}
+
+func (c *cursor) advance() (bool, error) {
+	if c.disk == nil {
+		if len(c.held) == 0 {
+			return false, nil
+		}
+		c.next, c.held = c.held[0], c.held[1:]
+		return true, nil
+	}
+	var b [entrySize]byte
+	if _, err := io.ReadFull(c.disk, b[:]); errors.Is(err, io.EOF) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	c.next = entry{
+		a:   binary.LittleEndian.Uint64(b[0:]),
+		b:   binary.LittleEndian.Uint64(b[8:]),
+		pos: binary.LittleEndian.Uint64(b[16:]),
+	}
+	return true, nil
+}
+
+// next returns the least entry that is left; false at the end.
+func (m *merge) next() (entry, bool, error) {
+	if m.err != nil || len(m.heap) == 0 {
+		return entry{}, false, m.err
+	}
+	c := m.heap[0]
+	e := c.next
+	ok, err := c.advance()
+	if err != nil {
+		m.err = err
+		return entry{}, false, err
+	}
+	if !ok {
+		last := len(m.heap) - 1
+		m.heap[0] = m.heap[last]
+		m.heap = m.heap[:last]
+	}
+	m.down(0)
+	return e, true, nil
+}
+
+// down restores the heap below i.
+func (m *merge) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
+			if m.heap[child].next.compare(m.heap[least].next) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
+		i = least
+	}
 }

@@ -38,9 +38,10 @@ type sink struct {
 	records *table // nil: no segment is open
 	docs    uint32
 
-	encoded, text []byte
-	terms         []lexical.Term
-	key           [recordKeySize]byte
+	encoded []byte
+	text    record.Projection
+	terms   []lexical.Term
+	key     [recordKeySize]byte
 }
 
 func newSink(c *Candidate, pool *lexical.Pool, limit int) *sink {
@@ -57,24 +58,26 @@ func (k *sink) add(e *record.Event, source uint32, provider uint16) (doc lexical
 	if err := k.records.set(recordKey(k.key[:], doc), k.encoded); err != nil {
 		return doc, nil, err
 	}
-	row := lexical.Row{
-		ID: uuid8(e.ID), Time: e.OccurredAt, Timed: e.Timed, Sequence: e.Sequence,
-		Session: e.Session, Source: source, Provider: provider,
-		Type: record.TypeCode(e.Type), Role: record.RoleCode(e.Role), Scope: uint8(e.Scope),
-		Eligible: e.Discoverable(), Copy: e.Copy != nil,
-	}
-	if !e.Timed {
-		row.Time = 0
-	}
-	k.text = k.text[:0]
-	if row.Eligible {
-		k.text = record.AppendProjection(k.text, e)
-	}
-	if got := k.builder.Add(k.text, k.exact(e), row); got != doc.Doc {
+	row := rowOf(e, source, provider)
+	k.text.Fill(e)
+	if got := k.builder.Add(k.text.Text, k.exact(e), row); got != doc.Doc {
 		return doc, nil, fmt.Errorf("segment %d numbers document %d as %d", k.id, doc.Doc, got)
 	}
 	k.docs++
 	return doc, k.encoded, k.index(e, row, doc)
+}
+
+// rowOf gives the columns of an event.
+func rowOf(e *record.Event, source uint32, provider uint16) lexical.Row {
+	row := lexical.Row{
+		ID: uuid8(e.ID), Timed: e.Timed, Sequence: e.Sequence, Session: e.Session, Source: source, Provider: provider,
+		Type: record.TypeCode(e.Type), Role: record.RoleCode(e.Role), Scope: uint8(e.Scope),
+		Eligible: e.Discoverable(), Copy: e.Copy != nil,
+	}
+	if e.Timed {
+		row.Time = e.OccurredAt
+	}
+	return row
 }
 
 // exact gives the values of the keyword fields.
@@ -106,18 +109,8 @@ var factFields = func() (fields [256]lexical.Field) {
 
 // index adds the secondary keys.
 func (k *sink) index(e *record.Event, row lexical.Row, doc lexical.Doc) error {
-	event, order := rowKeys(row, doc, false)
-	if err := k.entries.add(runEvent, event); err != nil {
+	if err := k.entries.addRow(row, e.Session, e.Sequence, e.Suborder, doc, false); err != nil || e.Copy == nil {
 		return err
-	}
-	if err := k.entries.add(runRange, order); err != nil {
-		return err
-	}
-	if err := k.entries.add(runSession, sessionEntry(e.Session, e.Sequence, e.Suborder, doc, false)); err != nil {
-		return err
-	}
-	if e.Copy == nil {
-		return nil
 	}
 	return k.entries.add(runCopy, entry{a: uuid8(e.Copy.Event), pos: position(doc, false)})
 }
@@ -132,7 +125,7 @@ func (k *sink) start() error {
 		return err
 	}
 	k.id, k.docs = id, 0
-	k.records, err = k.c.store.newTable(filepath.Join(k.c.path, stagingDir, segmentName(id)+".sst"), k.options)
+	k.records, err = k.c.store.newTable(filepath.Join(k.c.path, stagingDir, fmt.Sprintf("%012x.sst", id)), k.options)
 	return err
 }
 
@@ -165,17 +158,18 @@ func (k *sink) flush() error {
 	if err != nil {
 		return errors.Join(err, seg.file.Close())
 	}
-	stats, err := k.builder.Flush(seg, col)
+	segment, err := k.builder.Flush(seg, col)
 	var segErr, colErr error
 	built.postings, segErr = seg.close(textDir + "/" + lexical.SegmentFile(k.id))
 	built.columns, colErr = col.close(textDir + "/" + lexical.ColumnFile(k.id))
 	if err := errors.Join(err, segErr, colErr); err != nil {
 		return err
 	}
-	if stats.Docs != k.docs || uint64(k.docs) != entries {
-		return fmt.Errorf("segment %d holds %d documents and %d records of %d events", k.id, stats.Docs, entries, k.docs)
+	if segment.Docs != k.docs || uint64(k.docs) != entries {
+		return fmt.Errorf("segment %d holds %d documents and %d records of %d events", k.id, segment.Docs, entries, k.docs)
 	}
-	built.segment = stats.Segment(k.id)
+	segment.ID = k.id
+	built.segment = segment
 	k.c.addSegment(built)
 	return nil
 }

@@ -1,17 +1,17 @@
 package core
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // SourceWriter takes the events of one source. Its methods are called one after the other, from any goroutine.
@@ -34,15 +34,14 @@ type SourceWriter struct {
 	byOrdinal map[uint32]*sessionState
 
 	// Used by one batch at a time, and by the owner when no batch is left.
-	positions  map[record.Digest]lexical.Doc // of the events stored by this run
-	retracted  []lexical.Doc                 // stored by this run, then stored again
-	superseded []storedDoc                   // stored before this run, then stored again
+	positions  map[[16]byte]lexical.Doc // by UUID, of the events stored by this run: about 50 bytes an event
+	retracted  []lexical.Doc            // stored by this run, then stored again
+	superseded []storedDoc              // stored before this run, then stored again
 	events     uint64
 	duplicates uint64
 	excluded   spool
-	lookup     *pebble.Iterator // over the events of the base
-	probe      record.Event
-	probeBuf   []byte
+	lookup     *eventFinder // in the base
+	same       bool         // Finish found just what is stored
 }
 
 // sessionState is a session declared by a run.
@@ -68,10 +67,7 @@ func (c *Candidate) begin(spec SourceSpec, appending bool) (*SourceWriter, error
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.usable(); err != nil {
-		return nil, err
-	}
-	if err := c.free(spec.Source); err != nil {
+	if err := c.free(spec.Source, writing); err != nil {
 		return nil, err
 	}
 	cert, err := c.certificate(spec.Source)
@@ -85,7 +81,7 @@ func (c *Candidate) begin(spec SourceSpec, appending bool) (*SourceWriter, error
 		c: c, spec: spec, append: appending, base: cert,
 		sessions:  map[record.Digest]*sessionState{},
 		byOrdinal: map[uint32]*sessionState{},
-		positions: map[record.Digest]lexical.Doc{},
+		positions: map[[16]byte]lexical.Doc{},
 		provider:  c.manifest.provider(spec.Provider),
 		excluded:  spool{c: c},
 	}
@@ -130,31 +126,25 @@ func (w *SourceWriter) Session(s *record.Session) (ordinal uint32, err error) {
 	return s.Ordinal, nil
 }
 
-func (w *SourceWriter) declare(s *record.Session) (uint32, error) {
+func (w *SourceWriter) declare(s *record.Session) (_ uint32, err error) {
 	state := &sessionState{id: s.ID, session: s}
 	if w.c.base != nil {
-		stored, err := w.c.base.SessionByID(s.ID)
-		if err != nil {
+		if state.stored, err = w.c.base.SessionByID(s.ID); err != nil {
 			return 0, err
 		}
-		state.stored = stored
 	}
-	switch {
-	case state.stored == nil:
-		w.c.mu.Lock()
-		n, err := nextOrdinal(&w.c.manifest.Next.Session)
-		w.c.mu.Unlock()
-		if err != nil {
-			return 0, err
-		}
-		s.Ordinal = n
-	case w.append:
-		if err := agree(state.stored, s); err != nil {
-			return 0, err
-		}
-		fallthrough
-	default:
+	if state.stored != nil {
 		s.Ordinal = state.stored.Ordinal
+		if w.append {
+			err = agree(state.stored, s)
+		}
+	} else {
+		w.c.mu.Lock()
+		s.Ordinal, err = nextOrdinal(&w.c.manifest.Next.Session)
+		w.c.mu.Unlock()
+	}
+	if err != nil {
+		return 0, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,19 +189,16 @@ func (w *SourceWriter) emit(k *sink, e *record.Event) error {
 		return fault.New(fault.InvalidRequest, "event %s claims to be a copy of itself", e.ID)
 	}
 	stored, err := w.stored(e.ID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if stored {
+	case stored:
 		w.duplicates++
 		return nil
 	}
-	if err := w.store(k, e); err != nil {
-		return err
-	}
 	state.stats.add(e)
 	w.events++
-	return nil
+	return w.store(k, e)
 }
 
 // store writes an event and remembers where it is.
@@ -220,7 +207,7 @@ func (w *SourceWriter) store(k *sink, e *record.Event) error {
 	if err != nil {
 		return w.c.fail(err)
 	}
-	w.positions[e.ID] = doc
+	w.positions[e.ID.UUID()] = doc
 	if e.Excluded {
 		return w.c.fail(w.excluded.put(e.ID, encoded))
 	}
@@ -229,37 +216,23 @@ func (w *SourceWriter) store(k *sink, e *record.Event) error {
 
 // stored tells whether the event is there already: from this run, or, in an append, from before.
 func (w *SourceWriter) stored(id record.Digest) (bool, error) {
-	if _, ok := w.positions[id]; ok {
-		return true, nil
-	}
-	if !w.append {
-		return false, nil
+	if _, ok := w.positions[id.UUID()]; ok || !w.append {
+		return ok, nil
 	}
 	_, found, err := w.find(id)
 	return found, err
 }
 
 // find looks an event up in the base, with one iterator for the whole source.
-func (w *SourceWriter) find(id record.Digest) (doc lexical.Doc, found bool, err error) {
+func (w *SourceWriter) find(id record.Digest) (lexical.Doc, bool, error) {
 	if w.lookup == nil {
-		if w.lookup, err = w.c.base.iterator([]byte{keyEvent}, []byte{keyEvent + 1}); err != nil {
-			return doc, false, err
+		it, err := w.c.base.iterator([]byte{keyEvent}, []byte{keyEvent + 1})
+		if err != nil {
+			return lexical.Doc{}, false, err
 		}
+		w.lookup = &eventFinder{g: w.c.base, it: it}
 	}
-	prefix := binary.BigEndian.AppendUint64([]byte{keyEvent}, uuid8(id))
-	for ok := w.lookup.SeekGE(prefix); ok && string(w.lookup.Key()[:len(prefix)]) == string(prefix); ok = w.lookup.Next() {
-		doc = docOf(w.lookup.Key())
-		if w.probeBuf, err = w.c.base.EventInto(w.probeBuf, doc, &w.probe); err != nil {
-			return doc, false, err
-		}
-		switch {
-		case w.probe.ID == id:
-			return doc, true, nil
-		case w.probe.ID.UUID() == id.UUID():
-			return doc, false, corruption(nil, "two events share the id %s", id)
-		}
-	}
-	return doc, false, endOf(w.lookup)
+	return w.lookup.find(id)
 }
 
 // Wait returns when all batches so far have run, with the error that failed the source.
@@ -271,17 +244,17 @@ func (w *SourceWriter) Events() uint64 { return w.events }
 // Duplicates returns how many events of this run were stored already; after Wait.
 func (w *SourceWriter) Duplicates() uint64 { return w.duplicates }
 
+// Same tells, after Finish, that the source holds just what is stored of it: nothing changed.
+func (w *SourceWriter) Same() bool { return w.same }
+
 // Readmit makes events searchable that were stored as excluded from discovery, because later records of the source disproved it. After
 // Wait and before Finish.
 func (w *SourceWriter) Readmit(ids []record.Digest) error {
 	if w.ended.Load() {
 		return errEnded
 	}
-	if err := w.Wait(); err != nil {
+	if err := w.Wait(); err != nil || len(ids) == 0 {
 		return err
-	}
-	if len(ids) == 0 {
-		return nil
 	}
 	err := w.c.workers.add(w, batch{run: func(k *sink) error {
 		for _, id := range ids {
@@ -295,7 +268,7 @@ func (w *SourceWriter) Readmit(ids []record.Digest) error {
 }
 
 func (w *SourceWriter) readmit(k *sink, id record.Digest) error {
-	doc, ours := w.positions[id]
+	doc, ours := w.positions[id.UUID()]
 	var e record.Event
 	if ours {
 		encoded, err := w.excluded.get(id)
@@ -334,19 +307,18 @@ type storedDoc struct {
 }
 
 // recall reads an event of the base.
-func (w *SourceWriter) recall(id record.Digest, doc *lexical.Doc, e *record.Event) error {
-	if !w.append {
-		return fault.New(fault.Internal, "event %s was not stored by this run", id)
+func (w *SourceWriter) recall(id record.Digest, doc *lexical.Doc, e *record.Event) (err error) {
+	found := false
+	if w.append {
+		*doc, found, err = w.find(id)
 	}
-	d, found, err := w.find(id)
-	if err == nil && !found {
-		err = fault.New(fault.Internal, "event %s is not stored", id)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case !found:
+		return fault.New(fault.Internal, "event %s is not stored", id)
 	}
-	*doc = d
-	return w.c.base.Event(d, e)
+	return w.c.base.Event(*doc, e)
 }
 
 // sessionOf returns a session of the source, declared by this run or not.
@@ -357,4 +329,58 @@ func (w *SourceWriter) sessionOf(ordinal uint32) (*record.Session, error) {
 		return state.session, nil
 	}
 	return w.c.base.Session(ordinal)
+}
+
+// spool keeps the records of the excluded events of one open source in a file, because they may have to be stored again as searchable
+// ones and a table can be read only when it is complete. There are few of them, but they may be large.
+type spool struct {
+	c      *Candidate
+	places map[record.Digest]spooled
+	file   *os.File
+	size   int64
+}
+
+type spooled struct {
+	offset int64
+	length int
+}
+
+func (s *spool) put(id record.Digest, encoded []byte) (err error) {
+	if s.file == nil {
+		if s.file, err = os.CreateTemp(filepath.Join(s.c.path, stagingDir), "spool-"); err != nil {
+			return err
+		}
+		s.places = map[record.Digest]spooled{}
+	}
+	if err := s.c.store.mayWrite(len(encoded)); err != nil {
+		return err
+	}
+	if _, err := s.file.WriteAt(encoded, s.size); err != nil {
+		return err
+	}
+	s.places[id] = spooled{s.size, len(encoded)}
+	s.size += int64(len(encoded))
+	return nil
+}
+
+// get returns the record of an event, nil when it is not kept.
+func (s *spool) get(id record.Digest) ([]byte, error) {
+	p, ok := s.places[id]
+	if !ok {
+		return nil, nil
+	}
+	b := make([]byte, p.length)
+	_, err := s.file.ReadAt(b, p.offset)
+	return b, err
+}
+
+func (s *spool) forget(id record.Digest) { delete(s.places, id) }
+
+func (s *spool) close() error {
+	var err error
+	if s.file != nil {
+		err = errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+	}
+	*s = spool{c: s.c}
+	return err
 }

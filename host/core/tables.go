@@ -40,11 +40,8 @@ func (c *Candidate) spillRows() error {
 		return err
 	}
 	staged, err := t.close()
-	if err != nil {
-		return err
-	}
 	c.rowTables = append(c.rowTables, staged)
-	return nil
+	return err
 }
 
 // writeRows moves all waiting rows into a table.
@@ -75,32 +72,23 @@ func (c *Candidate) keyTables() ([]stagedTable, error) {
 	for id, cert := range c.certificates {
 		c.setRow(digestKey(keyCertificate, id), cert)
 	}
-	single := len(c.segments) <= 1 && len(c.rowTables) == 0
-	if single {
-		k := newKeyTables(c)
+	if len(c.segments) <= 1 && len(c.rowTables) == 0 {
+		k := &keyTables{c: c}
 		err := k.rows()
-		for kind := range runKinds {
-			if err == nil {
-				err = k.entries(kind)
-			}
+		for kind := 0; kind < runKinds && err == nil; kind++ {
+			err = k.entries(kind)
 		}
 		return k.finish(err)
 	}
-	parts := make([][]stagedTable, 1+runKinds)
-	errs := make([]error, len(parts))
+	var parts [1 + runKinds][]stagedTable
+	var errs [1 + runKinds]error
 	var wait sync.WaitGroup
-	writers := make([]*keyTables, len(parts))
-	for i := range writers {
-		writers[i] = newKeyTables(c)
-	}
 	slots := make(chan struct{}, max(1, c.opt.Workers))
 	for i := range parts {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			k := writers[i]
+			k := &keyTables{c: c}
 			var err error
 			if i == 0 {
 				err = k.rows()
@@ -108,10 +96,10 @@ func (c *Candidate) keyTables() ([]stagedTable, error) {
 				err = k.entries(i - 1)
 			}
 			parts[i], errs[i] = k.finish(err)
-		}()
+		})
 	}
 	wait.Wait()
-	return slices.Concat(parts...), errors.Join(errs...)
+	return slices.Concat(parts[:]...), errors.Join(errs[:]...)
 }
 
 // keyTables writes ascending keys to tables of bounded size.
@@ -126,8 +114,6 @@ type keyTables struct {
 
 // collision is a pair of documents whose event ids begin alike. Only their records can tell whether the ids are equal.
 type collision struct{ a, b lexical.Doc }
-
-func newKeyTables(c *Candidate) *keyTables { return &keyTables{c: c} }
 
 func (k *keyTables) table() (*table, error) {
 	if k.open != nil && k.open.size() >= tableTarget {
@@ -190,7 +176,7 @@ func (k *keyTables) entries(kind int) error {
 	m := k.c.runs.merge(kind)
 	var twins *twinFinder
 	if kind == runEvent && (!k.c.rewritten || len(k.c.busy) > 0) { // a mere merge moves events that were compared before
-		twins = newTwinFinder(k.c)
+		twins = &twinFinder{c: k.c}
 		defer twins.close()
 	}
 	for {
@@ -202,7 +188,7 @@ func (k *keyTables) entries(kind int) error {
 			break
 		}
 		d := e.doc()
-		if dead := k.c.dead[d.Segment]; dead != nil && dead.Contains(d.Doc) {
+		if has(k.c.dead, d) {
 			continue
 		}
 		t, err := k.table()
@@ -241,8 +227,6 @@ type twinFinder struct {
 	found []collision
 }
 
-func newTwinFinder(c *Candidate) *twinFinder { return &twinFinder{c: c} }
-
 func (f *twinFinder) look(e entry) error {
 	if f.any && f.last.a == e.a {
 		f.found = append(f.found, collision{f.last.doc(), e.doc()})
@@ -261,7 +245,7 @@ func (f *twinFinder) look(e entry) error {
 	prefix := binary.BigEndian.AppendUint64([]byte{keyEvent}, e.a)
 	for ok := f.base.SeekGE(prefix); ok && bytes.HasPrefix(f.base.Key(), prefix); ok = f.base.Next() {
 		d := docOf(f.base.Key())
-		if gone := f.c.deleted[d.Segment]; gone != nil && gone.Contains(d.Doc) || f.c.replaced[d.Segment] {
+		if has(f.c.deleted, d) || f.c.replaced[d.Segment] {
 			continue
 		}
 		f.found = append(f.found, collision{d, e.doc()})

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/agenthistory/ctx/host/fault"
 )
@@ -39,12 +40,7 @@ type VerifyReport struct {
 
 // OK tells whether nothing was found.
 func (r *VerifyReport) OK() bool {
-	for i := range r.Checks {
-		if r.Checks[i].Failed > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Checks, func(c VerifyCheck) bool { return c.Failed > 0 })
 }
 
 // Verify checks the active generation: pointer, manifest, presence and size of every file and that both stores open. With deep set it
@@ -82,12 +78,19 @@ func (v *verifier) check(name, detail string, f func(*VerifyCheck) error) (ok bo
 	return c.Failed == 0, err
 }
 
-func isDamage(err error) bool {
-	switch fault.Code(err) {
-	case fault.IndexCorruption, fault.PublicationAuthorityInvalid, fault.IndexIncompatible:
-		return true
+// tick counts something checked, and now and then reports progress and looks whether to go on.
+func (v *verifier) tick(c *VerifyCheck, total uint64) error {
+	c.Checked++
+	if c.Checked%4096 != 0 {
+		return nil
 	}
-	return errors.Is(err, errMalformed)
+	v.progress(c.Name, int64(c.Checked), int64(total))
+	return v.ctx.Err()
+}
+
+func isDamage(err error) bool {
+	damage := []string{fault.IndexCorruption, fault.PublicationAuthorityInvalid, fault.IndexIncompatible}
+	return slices.Contains(damage, fault.Code(err)) || errors.Is(err, errMalformed)
 }
 
 func (v *verifier) run(deep bool) error {
@@ -102,13 +105,20 @@ func (v *verifier) run(deep bool) error {
 	}
 	v.report.Generation = p.Active.Generation
 	if _, err := v.check("observations", "the sightings kept beside the generation can be read", func(c *VerifyCheck) error {
-		return v.observations(c, p.Active.Directory)
+		b, err := os.ReadFile(v.store.observationPath(p.Active.Directory))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		c.Checked = 1
+		if err == nil {
+			_, err = decodeObservations(b)
+		}
+		return err
 	}); err != nil {
 		return err
 	}
 	ok, err = v.check("manifest", "the manifest belongs to the pointer, every file has its size, both stores open", func(c *VerifyCheck) (err error) {
-		v.g, err = v.store.Pin(v.ctx)
-		if v.g != nil {
+		if v.g, err = v.store.pin(v.ctx, active, openWhole); v.g != nil {
 			c.Checked = uint64(len(v.g.manifest.Files))
 		}
 		return err
@@ -117,54 +127,11 @@ func (v *verifier) run(deep bool) error {
 		return err
 	}
 	defer v.g.Close()
-	if err := v.strangers(); err != nil || !deep {
-		return err
-	}
-	return v.deep()
-}
-
-func (v *verifier) observations(c *VerifyCheck, directory string) error {
-	b, err := os.ReadFile(v.store.observationPath(directory))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	c.Checked = 1
-	_, err = decodeObservations(b)
-	return err
-}
-
-// strangers looks for files that the manifest does not list.
-func (v *verifier) strangers() error {
-	_, err := v.check("files", "the generation holds no file that its manifest does not list", func(c *VerifyCheck) error {
-		known := v.g.manifest.byName()
-		root := v.store.generationPath(v.g.published.Directory)
-		return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			name = filepath.ToSlash(name)
-			c.Checked++
-			if _, ok := known[name]; !ok && name != manifestFile {
-				c.problem("unexpected file %s", name)
-			}
-			return nil
-		})
-	})
-	return err
-}
-
-func (v *verifier) deep() error {
 	checks := []struct {
 		name, detail string
 		run          func(*VerifyCheck) error
 	}{
+		{"files", "the generation holds no file that its manifest does not list", v.strangers},
 		{"digests", "every file has the SHA-256 digest of the manifest", v.digests},
 		{"text", "every segment is well formed and every checksum holds", v.text},
 		{"records", "every record can be decoded and agrees with its columns", v.records},
@@ -173,12 +140,30 @@ func (v *verifier) deep() error {
 		{"sources", "every certificate is complete, and the sums of the manifest are right", v.sources},
 		{"identity", "the id follows from the content", v.identity},
 	}
+	if !deep {
+		checks = checks[:1]
+	}
 	for _, c := range checks {
 		if _, err := v.check(c.name, c.detail, c.run); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strangers looks for files that the manifest does not list.
+func (v *verifier) strangers(c *VerifyCheck) error {
+	known := v.g.manifest.byName()
+	return fs.WalkDir(os.DirFS(v.store.generationPath(v.g.published.Directory)), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		c.Checked++
+		if _, ok := known[name]; !ok && name != manifestFile {
+			c.problem("unexpected file %s", name)
+		}
+		return nil
+	})
 }
 
 func (v *verifier) digests(c *VerifyCheck) error {

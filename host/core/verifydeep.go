@@ -20,22 +20,18 @@ func (v *verifier) records(c *VerifyCheck) error {
 			return nil
 		}
 		d := docOf(k)
-		c.Checked++
-		if c.Checked%4096 == 0 {
-			v.progress(c.Name, int64(c.Checked), int64(g.manifest.Stats.Events))
-			if err := v.ctx.Err(); err != nil {
-				return err
-			}
+		if err := v.tick(c, g.manifest.Stats.Events); err != nil {
+			return err
 		}
 		if d.Doc != next[d.Segment] {
 			c.problem("segment %d: record %d follows %d", d.Segment, d.Doc, next[d.Segment])
 		}
 		next[d.Segment] = d.Doc + 1
-		if err := record.Decode(value, &e); err != nil {
-			c.problem("segment %d, record %d: %v", d.Segment, d.Doc, err)
-			return nil
+		err := record.Decode(value, &e)
+		if err == nil {
+			err = g.agrees(&e, d)
 		}
-		if err := g.agrees(&e, d); err != nil {
+		if err != nil {
 			c.problem("segment %d, record %d: %v", d.Segment, d.Doc, err)
 		}
 		return nil
@@ -62,14 +58,8 @@ func (g *Generation) agrees(e *record.Event, d lexical.Doc) error {
 		return fmt.Errorf("no such document")
 	}
 	row := g.text.Columns(i).Row(d.Doc)
-	want := lexical.Row{
-		ID: uuid8(e.ID), Timed: e.Timed, Sequence: e.Sequence, Session: e.Session, Source: row.Source, Provider: row.Provider,
-		Type: record.TypeCode(e.Type), Role: record.RoleCode(e.Role), Scope: uint8(e.Scope),
-		Eligible: e.Discoverable(), Copy: e.Copy != nil,
-	}
-	if e.Timed {
-		want.Time = e.OccurredAt
-	} else {
+	want := rowOf(e, row.Source, row.Provider)
+	if !row.Timed {
 		row.Time = 0
 	}
 	if row != want {
@@ -80,54 +70,52 @@ func (g *Generation) agrees(e *record.Event, d lexical.Doc) error {
 
 // keys walks every key that leads to an event. Each kind must name every live document exactly once, and no other.
 func (v *verifier) keys(c *VerifyCheck) error {
-	if err := v.keyKind(c, keyEvent, eventKeySize, func(k []byte, row lexical.Row) bool {
-		return binary.BigEndian.Uint64(k[1:]) == row.ID
-	}); err != nil {
-		return err
+	for _, kind := range []struct {
+		letter byte
+		size   int
+		fits   func(k []byte, row lexical.Row) bool
+	}{
+		{keyEvent, eventKeySize, func(k []byte, row lexical.Row) bool { return binary.BigEndian.Uint64(k[1:]) == row.ID }},
+		{keySessionOrder, sessionOrderKeySize, func(k []byte, row lexical.Row) bool {
+			return binary.BigEndian.Uint32(k[1:]) == row.Session && binary.BigEndian.Uint64(k[5:]) == row.Sequence
+		}},
+		{keyRangeOrder, rangeOrderKeySize, func(k []byte, row lexical.Row) bool {
+			_, order := rowKeys(row, docOf(k), false)
+			return string(k) == string(order.key(nil, keyRangeOrder))
+		}},
+		{keyCopy, eventKeySize, func(_ []byte, row lexical.Row) bool { return row.Copy }},
+	} {
+		if err := v.keyKind(c, kind.letter, kind.size, kind.fits); err != nil {
+			return err
+		}
 	}
-	if err := v.keyKind(c, keySessionOrder, sessionOrderKeySize, func(k []byte, row lexical.Row) bool {
-		return binary.BigEndian.Uint32(k[1:]) == row.Session && binary.BigEndian.Uint64(k[5:]) == row.Sequence
-	}); err != nil {
-		return err
-	}
-	if err := v.keyKind(c, keyRangeOrder, rangeOrderKeySize, func(k []byte, row lexical.Row) bool {
-		return string(k[:len(k)-docSize]) == string(rangePosition(row.Timed, row.Time, row.Sequence))
-	}); err != nil {
-		return err
-	}
-	return v.keyKind(c, keyCopy, eventKeySize, func(_ []byte, row lexical.Row) bool { return row.Copy })
+	return nil
 }
 
 func (v *verifier) keyKind(c *VerifyCheck, letter byte, size int, fits func(key []byte, row lexical.Row) bool) error {
 	g := v.g
 	seen := map[uint32]*roaring.Bitmap{}
 	err := g.scan([]byte{letter}, func(k, _ []byte) error {
-		c.Checked++
-		if c.Checked%8192 == 0 {
-			v.progress(c.Name, int64(c.Checked), 3*int64(g.manifest.Stats.Events))
-			if err := v.ctx.Err(); err != nil {
-				return err
-			}
+		if err := v.tick(c, 3*g.manifest.Stats.Events); err != nil {
+			return err
 		}
 		if len(k) != size {
 			c.problem("malformed key of kind %c", letter)
 			return nil
 		}
 		d := docOf(k)
-		i, ok := g.text.Index(d.Segment)
-		if !ok || d.Doc >= g.text.Columns(i).Docs() || deletedIn(g.text, i, d.Doc) {
+		row, live := g.text.Row(d)
+		if !live {
 			c.problem("key of kind %c leads to document %d of segment %d, which is not live", letter, d.Doc, d.Segment)
 			return nil
 		}
-		if !fits(k, g.text.Columns(i).Row(d.Doc)) {
+		if !fits(k, row) {
 			c.problem("key of kind %c differs from document %d of segment %d", letter, d.Doc, d.Segment)
 		}
-		if seen[d.Segment] == nil {
-			seen[d.Segment] = roaring.New()
-		}
-		if !seen[d.Segment].CheckedAdd(d.Doc) {
+		if has(seen, d) {
 			c.problem("document %d of segment %d has two keys of kind %c", d.Doc, d.Segment, letter)
 		}
+		mark(seen, d)
 		return nil
 	})
 	if err != nil {

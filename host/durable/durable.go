@@ -30,3 +30,22 @@ func Replace(path string, content []byte, mode os.FileMode) error {
 	}
 	return SyncDir(filepath.Dir(path))
 }
+
+// MkdirAll is os.MkdirAll whose new directories survive a crash: the parent of each is synced.
+func MkdirAll(path string, mode os.FileMode) error { return mkdirAll(path, mode, SyncDir) }
+
+func mkdirAll(path string, mode os.FileMode, sync func(string) error) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := mkdirAll(parent, mode, sync); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return sync(parent)
+}

@@ -3,6 +3,7 @@ package durable
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -61,5 +62,29 @@ func TestTryLock(t *testing.T) {
 	first.Close()
 	if !lock(second, false) || !lock(open(), false) {
 		t.Fatal("shared locks must live together once the exclusive one is gone")
+	}
+}
+
+func TestMkdirAllSyncsEveryParent(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var synced []string
+	record := func(dir string) error { synced = append(synced, dir); return nil }
+	path := filepath.Join(root, "a", "b", "c")
+	if err := mkdirAll(path, 0o700, record); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{root, filepath.Join(root, "a"), filepath.Join(root, "a", "b")}; !slices.Equal(synced, want) {
+		t.Fatalf("synced %q, want %q", synced, want)
+	}
+	synced = nil
+	if err := mkdirAll(path, 0o700, record); err != nil || len(synced) > 0 {
+		t.Fatalf("an existing directory: synced %q, %v", synced, err)
+	}
+	if err := MkdirAll(filepath.Join(root, "x", "y"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(root, "x", "y")); err != nil || !info.IsDir() {
+		t.Fatal(err)
 	}
 }

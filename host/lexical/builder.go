@@ -1,20 +1,15 @@
 package lexical
 
-import (
-	"github.com/RoaringBitmap/roaring"
-)
-
 // Builder collects the documents of one segment in memory and writes them with Flush. It keeps its memory for the next segment. Not
 // safe for concurrent use; several builders may share a Pool.
 //
 // Memory: about 4 bytes a posting and 40 bytes and the text of every distinct term; Size says how much.
 type Builder struct {
-	pool    *Pool
-	scan    scanner
-	fields  [fieldCount]*fieldIndex // nil until first used
-	rows    []Row
-	tokens  []uint32 // body length by document
-	dropped *roaring.Bitmap
+	pool   *Pool
+	scan   scanner
+	fields [fieldCount]*fieldIndex // nil until first used
+	rows   []Row
+	tokens []uint32 // body length by document
 }
 
 // NewBuilder returns an empty builder. With a nil pool it has flush memory of its own.
@@ -22,7 +17,7 @@ func NewBuilder(pool *Pool) *Builder {
 	if pool == nil {
 		pool = NewPool(1)
 	}
-	return &Builder{pool: pool, dropped: roaring.New()}
+	return &Builder{pool: pool}
 }
 
 // Add appends a document and returns its number in the segment. text is its search projection (valid UTF-8 or not: anything else
@@ -67,15 +62,7 @@ func (b *Builder) field(f Field) *fieldIndex {
 	return b.fields[f]
 }
 
-// Drop takes back a document, for instance one of a source that failed half-way. Its number stays used: the document is written without
-// any term and belongs into the snapshot's deletions (SegmentStats.Deleted).
-func (b *Builder) Drop(doc uint32) {
-	if doc < uint32(len(b.rows)) {
-		b.dropped.Add(doc)
-	}
-}
-
-// Docs returns the number of documents added since the last Flush or Reset, dropped ones included.
+// Docs returns the number of documents added since the last Flush.
 func (b *Builder) Docs() int { return len(b.rows) }
 
 // Size returns the bytes of memory that the documents take up. Flush borrows about 10 bytes a posting more from the pool.
@@ -90,8 +77,8 @@ func (b *Builder) Size() int {
 	return size
 }
 
-// Reset forgets all documents and keeps the memory.
-func (b *Builder) Reset() {
+// reset forgets all documents and keeps the memory.
+func (b *Builder) reset() {
 	for _, f := range b.fields {
 		if f != nil {
 			f.reset()
@@ -99,5 +86,4 @@ func (b *Builder) Reset() {
 	}
 	b.rows = b.rows[:0]
 	b.tokens = b.tokens[:0]
-	b.dropped.Clear()
 }

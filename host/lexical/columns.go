@@ -14,15 +14,15 @@ import (
 // Layout of a column file, little endian, revision 1:
 //
 //	0   8  magic "ctxcols" and the revision
-//	8   4  documents, dropped ones included
-//	12  4  live documents
+//	8   4  documents
+//	12  4  the same number again
 //	16  4  searchable documents
-//	20  4  live documents with a time
+//	20  4  documents with a time
 //	24  8  tokens of the searchable documents
 //	32  8  smallest and
-//	40  8  largest time of the live documents with one (0 when none)
+//	40  8  largest time of the documents with one (0 when none)
 //	48  4  smallest and
-//	52  4  largest session of the live documents
+//	52  4  largest session of the documents
 //	56  4  CRC-32 (IEEE) of the columns
 //	60  4  CRC-32 of the 60 bytes before
 //	64     the columns, one after the other, one value a document: id u64, time i64 (smallest = untimed), sequence u64, session u32,
@@ -34,54 +34,44 @@ const (
 
 	flagEligible = 1 << 0
 	flagCopy     = 1 << 1
-	flagDropped  = 1 << 2 // never live: a document taken back before the segment was written
 )
 
 // writeColumns writes the column file of the rows.
-func writeColumns(w io.Writer, rows []Row, tokens []uint32, dropped *roaring.Bitmap) (int64, error) {
-	buf := make([]byte, 0, columnHeader+len(rows)*columnWidth)
-	buf = append(buf, make([]byte, columnHeader)...)
-	buf = appendColumns(buf, rows, tokens, dropped)
-	putColumnHeader(buf, rows, tokens, dropped)
-	n, err := w.Write(buf)
-	return int64(n), err
+func writeColumns(w io.Writer, rows []Row, tokens []uint32, t totals) error {
+	buf := make([]byte, columnHeader, columnHeader+len(rows)*columnWidth)
+	buf = appendColumns(buf, rows, tokens)
+	t.put(buf)
+	_, err := w.Write(buf)
+	return err
 }
 
-func appendColumns(buf []byte, rows []Row, tokens []uint32, dropped *roaring.Bitmap) []byte {
+func appendColumns(buf []byte, rows []Row, tokens []uint32) []byte {
 	le := binary.LittleEndian
-	for i := range rows {
-		buf = le.AppendUint64(buf, rows[i].ID)
+	column := func(value func(i int, r *Row)) {
+		for i := range rows {
+			value(i, &rows[i])
+		}
 	}
-	for i := range rows {
-		buf = le.AppendUint64(buf, uint64(storedTime(&rows[i])))
-	}
-	for i := range rows {
-		buf = le.AppendUint64(buf, rows[i].Sequence)
-	}
-	for i := range rows {
-		buf = le.AppendUint32(buf, rows[i].Session)
-	}
-	for i := range rows {
-		buf = le.AppendUint32(buf, rows[i].Source)
-	}
-	for _, n := range tokens {
-		buf = le.AppendUint32(buf, n)
-	}
-	for i := range rows {
-		buf = le.AppendUint16(buf, rows[i].Provider)
-	}
-	for i := range rows {
-		buf = append(buf, rows[i].Type)
-	}
-	for i := range rows {
-		buf = append(buf, rows[i].Role)
-	}
-	for i := range rows {
-		buf = append(buf, rows[i].Scope)
-	}
-	for i := range rows {
-		buf = append(buf, rowFlags(&rows[i], dropped.Contains(uint32(i))))
-	}
+	column(func(_ int, r *Row) { buf = le.AppendUint64(buf, r.ID) })
+	column(func(_ int, r *Row) { buf = le.AppendUint64(buf, uint64(storedTime(r))) })
+	column(func(_ int, r *Row) { buf = le.AppendUint64(buf, r.Sequence) })
+	column(func(_ int, r *Row) { buf = le.AppendUint32(buf, r.Session) })
+	column(func(_ int, r *Row) { buf = le.AppendUint32(buf, r.Source) })
+	column(func(i int, _ *Row) { buf = le.AppendUint32(buf, tokens[i]) })
+	column(func(_ int, r *Row) { buf = le.AppendUint16(buf, r.Provider) })
+	column(func(_ int, r *Row) { buf = append(buf, r.Type) })
+	column(func(_ int, r *Row) { buf = append(buf, r.Role) })
+	column(func(_ int, r *Row) { buf = append(buf, r.Scope) })
+	column(func(_ int, r *Row) {
+		var flags byte
+		if r.Eligible {
+			flags |= flagEligible
+		}
+		if r.Copy {
+			flags |= flagCopy
+		}
+		buf = append(buf, flags)
+	})
 	return buf
 }
 
@@ -93,29 +83,18 @@ func storedTime(r *Row) int64 {
 	return max(r.Time, untimed+1)
 }
 
-func rowFlags(r *Row, dropped bool) (flags byte) {
-	if r.Eligible {
-		flags |= flagEligible
-	}
-	if r.Copy {
-		flags |= flagCopy
-	}
-	if dropped {
-		flags |= flagDropped
-	}
-	return flags
+// totals are the sums and bounds of a segment as it was written.
+type totals struct {
+	docs, searchable, timed uint32
+	tokens                  uint64
+	minTime, maxTime        int64
+	minSession, maxSession  uint32
 }
 
-func putColumnHeader(file []byte, rows []Row, tokens []uint32, dropped *roaring.Bitmap) {
-	var t totals
-	t.minTime, t.maxTime = math.MaxInt64, math.MinInt64
-	t.minSession, t.maxSession = math.MaxUint32, 0
+func sumUp(rows []Row, tokens []uint32) totals {
+	t := totals{docs: uint32(len(rows)), minTime: math.MaxInt64, maxTime: math.MinInt64, minSession: math.MaxUint32}
 	for i := range rows {
-		if dropped.Contains(uint32(i)) {
-			continue
-		}
 		r := &rows[i]
-		t.live++
 		if tokens[i] > 0 {
 			t.searchable++
 			t.tokens += uint64(tokens[i])
@@ -129,10 +108,15 @@ func putColumnHeader(file []byte, rows []Row, tokens []uint32, dropped *roaring.
 	if t.timed == 0 {
 		t.minTime, t.maxTime = 0, 0
 	}
+	return t
+}
+
+// put writes the header of a file whose columns are there.
+func (t totals) put(file []byte) {
 	le := binary.LittleEndian
 	copy(file, columnMagic)
-	le.PutUint32(file[8:], uint32(len(rows)))
-	le.PutUint32(file[12:], t.live)
+	le.PutUint32(file[8:], t.docs)
+	le.PutUint32(file[12:], t.docs)
 	le.PutUint32(file[16:], t.searchable)
 	le.PutUint32(file[20:], t.timed)
 	le.PutUint64(file[24:], t.tokens)
@@ -144,19 +128,10 @@ func putColumnHeader(file []byte, rows []Row, tokens []uint32, dropped *roaring.
 	le.PutUint32(file[60:], crc32.ChecksumIEEE(file[:60]))
 }
 
-// totals are the sums and bounds of a segment as it was written.
-type totals struct {
-	live, searchable, timed uint32
-	tokens                  uint64
-	minTime, maxTime        int64
-	minSession, maxSession  uint32
-}
-
 // Columns gives access to the column values of one segment. Documents are numbered 0 to Docs()-1; any other number panics.
 // Safe for concurrent use until Close.
 type Columns struct {
 	file mapping
-	docs uint32
 	totals
 
 	id, time, sequence          []byte
@@ -189,14 +164,13 @@ func (c *Columns) parse() error {
 	case le.Uint32(file[60:]) != crc32.ChecksumIEEE(file[:60]):
 		return errors.New("column header checksum differs")
 	}
-	c.docs = le.Uint32(file[8:])
-	if want := columnHeader + int64(c.docs)*columnWidth; int64(len(file)) != want {
-		return fmt.Errorf("column file has %d bytes, want %d", len(file), want)
-	}
 	c.totals = totals{
-		live: le.Uint32(file[12:]), searchable: le.Uint32(file[16:]), timed: le.Uint32(file[20:]), tokens: le.Uint64(file[24:]),
+		docs: le.Uint32(file[8:]), searchable: le.Uint32(file[16:]), timed: le.Uint32(file[20:]), tokens: le.Uint64(file[24:]),
 		minTime: int64(le.Uint64(file[32:])), maxTime: int64(le.Uint64(file[40:])),
 		minSession: le.Uint32(file[48:]), maxSession: le.Uint32(file[52:]),
+	}
+	if want := columnHeader + int64(c.docs)*columnWidth; int64(len(file)) != want {
+		return fmt.Errorf("column file has %d bytes, want %d", len(file), want)
 	}
 	rest := file[columnHeader:]
 	take := func(width int) []byte {
@@ -274,23 +248,16 @@ func (c *Columns) Row(doc uint32) Row {
 	}
 }
 
-// TimeBounds returns the smallest and largest time of the documents that were live when the segment was written, and how many have one.
-func (c *Columns) TimeBounds() (from, to int64, timed uint32) { return c.minTime, c.maxTime, c.timed }
-
-// SessionBounds returns the smallest and largest session of the documents that were live when the segment was written.
-func (c *Columns) SessionBounds() (from, to uint32) { return c.minSession, c.maxSession }
-
-// Describe returns the manifest entry of the segment with the given documents deleted (nil: none); documents dropped before writing may
-// be among them. The cost follows the number of deleted documents.
+// Describe returns the manifest entry of the segment with the given documents deleted (nil: none). The cost follows their number.
 func (c *Columns) Describe(id uint32, deleted *roaring.Bitmap) Segment {
-	s := Segment{ID: id, Docs: c.docs, Live: c.live, Searchable: c.searchable, Tokens: c.totals.tokens}
+	s := Segment{ID: id, Docs: c.docs, Live: c.docs, Searchable: c.searchable, Tokens: c.totals.tokens}
 	if deleted == nil {
 		return s
 	}
 	for it := deleted.Iterator(); it.HasNext(); {
 		doc := it.Next()
-		if doc >= c.docs || c.flagBytes[doc]&flagDropped != 0 {
-			continue
+		if doc >= c.docs {
+			break
 		}
 		s.Live--
 		if n := c.Tokens(doc); n > 0 {

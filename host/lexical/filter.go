@@ -46,8 +46,8 @@ func (r *Reader) Eligible() *Set {
 // Between returns the live timed documents with from <= time < to, in Unix milliseconds. Segments outside are skipped by their bounds.
 func (r *Reader) Between(from, to int64) *Set {
 	return r.where(func(p *part) bool {
-		earliest, latest, timed := p.columns.TimeBounds()
-		return timed > 0 && latest >= from && earliest < to
+		c := p.columns
+		return c.timed > 0 && c.maxTime >= from && c.minTime < to
 	}, func(c *Columns, doc uint32) bool {
 		t := c.rawTime(doc)
 		return t != untimed && t >= from && t < to
@@ -66,9 +66,8 @@ func (r *Reader) InSessions(ordinals []uint32) *Set {
 		wanted[o/64] |= 1 << (o % 64)
 	}
 	return r.where(func(p *part) bool {
-		from, to := p.columns.SessionBounds()
-		i, _ := slices.BinarySearch(sorted, from)
-		return i < len(sorted) && sorted[i] <= to
+		i, _ := slices.BinarySearch(sorted, p.columns.minSession)
+		return i < len(sorted) && sorted[i] <= p.columns.maxSession
 	}, func(c *Columns, doc uint32) bool {
 		o := c.Session(doc)
 		return uint64(o/64) < uint64(len(wanted)) && wanted[o/64]>>(o%64)&1 != 0
@@ -182,34 +181,4 @@ func (p *part) matchTerms(field Field, match func([]byte) bool, words []uint64, 
 		return failed
 	}
 	return err
-}
-
-// EachTerm calls visit for the distinct values of a field, segment by segment, until it returns false; a value may come once a segment,
-// and also when only deleted documents have it. The value is only valid during the call.
-func (r *Reader) EachTerm(field Field, visit func(value []byte) bool) error {
-	if field >= fieldCount {
-		return nil
-	}
-	var work Work
-	defer func() { r.work.add(work) }()
-	more, outside := true, false
-	for _, p := range r.parts {
-		work.Segments++
-		err := guardCalls(p.path, &outside, func() error {
-			return p.postings.eachTerm(field, func(term []byte, _ uint64) bool {
-				work.DictionaryTerms++
-				outside = true
-				more = visit(term)
-				outside = false
-				return more
-			})
-		})
-		if err != nil {
-			return corrupt(err, p.path, "is damaged")
-		}
-		if !more {
-			return nil
-		}
-	}
-	return nil
 }

@@ -144,36 +144,11 @@ func TestMatchTerms(t *testing.T) {
 	}
 }
 
-func TestEachTerm(t *testing.T) {
-	t.Parallel()
-	l := filterLibrary(t)
-	want := map[string]bool{}
-	for _, s := range l.samples {
-		for _, term := range s.terms {
-			if term.Field == FactFile {
-				want[string(term.Value)] = true
-			}
-		}
-	}
-	got := map[string]bool{}
-	if err := l.reader.EachTerm(FactFile, func(v []byte) bool { got[string(v)] = true; return true }); err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d values, want %d", len(got), len(want))
-	}
-	calls := 0
-	if err := l.reader.EachTerm(FactFile, func([]byte) bool { calls++; return calls < 3 }); err != nil || calls != 3 {
-		t.Errorf("%d calls, %v", calls, err)
-	}
-}
-
 func TestPanicsOfCallersPass(t *testing.T) {
 	t.Parallel()
 	l := filterLibrary(t)
 	for name, call := range map[string]func(){
 		"MatchTerms": func() { l.reader.MatchTerms([]Field{FactFile}, func([]byte) bool { panic("caller") }) },
-		"EachTerm":   func() { l.reader.EachTerm(FactFile, func([]byte) bool { panic("caller") }) },
 	} {
 		func() {
 			defer func() {
@@ -210,7 +185,7 @@ func TestLongValues(t *testing.T) {
 		}
 		checkSet(t, l, byFile, want)
 	}
-	err := l.reader.EachTerm(FactCommand, func(v []byte) bool {
+	_, err := l.reader.MatchTerms([]Field{FactCommand}, func(v []byte) bool {
 		if len(v) > wholeKeyBytes || !bytes.HasPrefix([]byte(long), v[:prefixKeyBytes]) {
 			t.Errorf("key of %d bytes", len(v))
 		}
@@ -278,11 +253,10 @@ func TestListings(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{0, 1, 50, 10_000} {
-		first, newest := l.reader.First(set, limit), l.reader.Newest(set, limit)
-		if len(first) != min(limit, len(rows)) || len(newest) != len(first) {
-			t.Fatalf("limit %d: %d and %d", limit, len(first), len(newest))
+		newest := l.reader.Newest(set, limit)
+		if len(newest) != min(limit, len(rows)) {
+			t.Fatalf("limit %d: %d", limit, len(newest))
 		}
-		check("First", first, func(a, b Row) bool { return a.ID < b.ID })
 		check("Newest", newest, func(a, b Row) bool {
 			switch {
 			case a.Timed != b.Timed:

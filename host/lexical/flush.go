@@ -9,44 +9,22 @@ import (
 	"io"
 	"math/bits"
 	"slices"
-
-	"github.com/RoaringBitmap/roaring"
 )
 
-// ErrEmptySegment is returned by Flush for a builder without live documents: there is nothing to write.
-var ErrEmptySegment = errors.New("lexical: no live document to write")
+// ErrEmptySegment is returned by Flush for a builder without documents: there is nothing to write.
+var ErrEmptySegment = errors.New("lexical: no document to write")
 
-// SegmentStats describes a flushed segment.
-type SegmentStats struct {
-	Docs       uint32
-	Live       uint32
-	Searchable uint32
-	Tokens     uint64          // of the searchable documents
-	Deleted    *roaring.Bitmap // dropped documents, nil when none: they belong into the snapshot
-	Timed      uint32          // live documents with a time
-	MinTime    int64           // over the timed ones, 0 when there is none
-	MaxTime    int64
-
-	SegmentBytes, ColumnBytes int64
-}
-
-// Segment returns the manifest entry of the flushed segment.
-func (s SegmentStats) Segment(id uint32) Segment {
-	return Segment{ID: id, Docs: s.Docs, Live: s.Live, Searchable: s.Searchable, Tokens: s.Tokens}
-}
-
-// Flush writes the segment and column files and empties the builder, also after an error. It writes sequentially and neither syncs nor
-// closes the writers. Equal documents in equal order give equal bytes.
-func (b *Builder) Flush(seg, col io.Writer) (SegmentStats, error) {
-	defer b.Reset()
+// Flush writes the segment and column files, empties the builder, also after an error, and returns the manifest entry without its id.
+// It writes sequentially and neither syncs nor closes the writers. Equal documents in equal order give equal bytes.
+func (b *Builder) Flush(seg, col io.Writer) (Segment, error) {
+	defer b.reset()
 	docs := uint32(len(b.rows))
-	if uint64(docs) == b.dropped.GetCardinality() {
-		return SegmentStats{}, ErrEmptySegment
+	switch {
+	case docs == 0:
+		return Segment{}, ErrEmptySegment
+	case len(b.rows) >= maxDocuments:
+		return Segment{}, fmt.Errorf("lexical: %d documents are too many for a segment", docs)
 	}
-	if len(b.rows) >= maxDocuments {
-		return SegmentStats{}, fmt.Errorf("lexical: %d documents are too many for a segment", docs)
-	}
-	stats := b.stats()
 	memory := <-b.pool.free
 	defer func() { b.pool.free <- memory }()
 
@@ -57,45 +35,16 @@ func (b *Builder) Flush(seg, col io.Writer) (SegmentStats, error) {
 	memory.dictionary.reset()
 	fields[0].dictionary = memory.writeDictionary(w)
 	for _, f := range b.fieldsByName() {
-		if entry := memory.writeField(w, f, docs, b.dropped); entry.docs > 0 {
-			fields = append(fields, entry)
-		}
+		fields = append(fields, memory.writeField(w, f, docs))
 	}
 	if err := w.finish(docs, storedIndex, fields); err != nil {
-		return SegmentStats{}, fmt.Errorf("lexical: write segment: %w", err)
+		return Segment{}, fmt.Errorf("lexical: write segment: %w", err)
 	}
-	stats.SegmentBytes = w.flushed
-	var err error
-	if stats.ColumnBytes, err = writeColumns(col, b.rows, b.tokens, b.dropped); err != nil {
-		return SegmentStats{}, fmt.Errorf("lexical: write columns: %w", err)
+	t := sumUp(b.rows, b.tokens)
+	if err := writeColumns(col, b.rows, b.tokens, t); err != nil {
+		return Segment{}, fmt.Errorf("lexical: write columns: %w", err)
 	}
-	return stats, nil
-}
-
-// stats sums up the live documents.
-func (b *Builder) stats() SegmentStats {
-	s := SegmentStats{Docs: uint32(len(b.rows))}
-	if !b.dropped.IsEmpty() {
-		s.Deleted = b.dropped.Clone()
-	}
-	for i, row := range b.rows {
-		if s.Deleted != nil && s.Deleted.Contains(uint32(i)) {
-			continue
-		}
-		s.Live++
-		if b.tokens[i] > 0 {
-			s.Searchable++
-			s.Tokens += uint64(b.tokens[i])
-		}
-		if !row.Timed {
-			continue
-		}
-		if s.Timed++; s.Timed == 1 {
-			s.MinTime, s.MaxTime = row.Time, row.Time
-		}
-		s.MinTime, s.MaxTime = min(s.MinTime, row.Time), max(s.MaxTime, row.Time)
-	}
-	return s
+	return Segment{Docs: docs, Live: docs, Searchable: t.searchable, Tokens: t.tokens}, nil
 }
 
 // fieldsByName returns the fields that have entries, in the order that ice gives them: by name.
@@ -111,43 +60,20 @@ func (b *Builder) fieldsByName() []*fieldIndex {
 }
 
 // writeField writes the posting lists and the dictionary of one field.
-func (m *flushMemory) writeField(w *segmentWriter, f *fieldIndex, docs uint32, dropped *roaring.Bitmap) fieldEntry {
+func (m *flushMemory) writeField(w *segmentWriter, f *fieldIndex, docs uint32) fieldEntry {
 	entry := fieldEntry{name: f.field.String()}
-	forgetDropped(f, dropped)
 	m.sortTerms(&f.terms)
-	m.scatter(f, dropped, &entry)
-	if entry.docs == 0 {
-		return entry
-	}
+	m.scatter(f, &entry)
 	m.dictionary.reset()
 	m.shared.reset(len(m.order))
 	from := uint32(0)
 	for _, o := range m.order {
 		n := f.terms.infos[o.term].docs
-		if n == 0 {
-			continue
-		}
 		m.dictionary.insert(f.terms.term(o.term), m.postings(w, docs, from, n))
 		from += n
 	}
 	entry.dictionary = m.writeDictionary(w)
 	return entry
-}
-
-// forgetDropped takes the postings of dropped documents out of the document counts of their terms.
-func forgetDropped(f *fieldIndex, dropped *roaring.Bitmap) {
-	if dropped.IsEmpty() {
-		return
-	}
-	words := f.words()
-	for _, run := range f.runs {
-		gone := dropped.Contains(run.doc)
-		for range run.entries {
-			if term, _ := words.entry(); gone {
-				f.terms.infos[term].docs--
-			}
-		}
-	}
 }
 
 func (m *flushMemory) sortTerms(t *termTable) {
@@ -156,18 +82,15 @@ func (m *flushMemory) sortTerms(t *termTable) {
 		m.order[id] = termOrder{prefix: bits.ReverseBytes64(t.infos[id].head), term: uint32(id)}
 	}
 	slices.SortFunc(m.order, func(x, y termOrder) int {
-		if x.prefix != y.prefix {
-			if x.prefix < y.prefix {
-				return -1
-			}
-			return 1
+		if order := cmp.Compare(x.prefix, y.prefix); order != 0 {
+			return order
 		}
 		return bytes.Compare(t.term(x.term), t.term(y.term))
 	})
 }
 
 // scatter turns the entries, ordered by document, into postings ordered by term and then document: a counting sort.
-func (m *flushMemory) scatter(f *fieldIndex, dropped *roaring.Bitmap, entry *fieldEntry) {
+func (m *flushMemory) scatter(f *fieldIndex, entry *fieldEntry) {
 	m.next = grow(m.next, len(m.order))
 	sum := uint32(0)
 	for _, o := range m.order {
@@ -177,15 +100,8 @@ func (m *flushMemory) scatter(f *fieldIndex, dropped *roaring.Bitmap, entry *fie
 	m.docs = grow(m.docs, int(sum))
 	m.frequencies = grow(m.frequencies, int(sum))
 	m.large = map[uint32]uint32{}
-	anyDropped := !dropped.IsEmpty()
 	words := f.words()
 	for _, run := range f.runs {
-		if anyDropped && dropped.Contains(run.doc) {
-			for range run.entries {
-				words.entry()
-			}
-			continue
-		}
 		entry.docs++
 		entry.tokens += uint64(run.length)
 		for range run.entries {

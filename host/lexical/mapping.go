@@ -3,34 +3,42 @@ package lexical
 import (
 	"errors"
 	"os"
+
+	"github.com/blevesearch/mmap-go"
 )
 
 // mapping is the read-only content of a published file: mapped, so that all readers share the system's cached pages, or read into memory
 // where the file system cannot map.
 type mapping struct {
-	data  []byte
-	unmap func() error // nil for content that was read
+	data   []byte
+	mapped mmap.MMap // nil for content that was read
 }
 
-var errEmptyFile = errors.New("file is empty")
-
 func openMapping(path string) (mapping, error) {
-	m, err := mapFile(path)
-	if err == nil || errors.Is(err, errEmptyFile) || errors.Is(err, os.ErrNotExist) {
-		return m, err
+	f, err := os.Open(path)
+	if err != nil {
+		return mapping{}, err
+	}
+	defer f.Close() // the mapping outlives the descriptor
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return mapping{}, err
+	case info.Size() == 0:
+		return mapping{}, errors.New("file is empty")
+	}
+	if mapped, err := mmap.Map(f, mmap.RDONLY, 0); err == nil {
+		return mapping{data: mapped, mapped: mapped}, nil
 	}
 	data, err := os.ReadFile(path)
-	if err == nil && len(data) == 0 {
-		err = errEmptyFile
-	}
 	return mapping{data: data}, err
 }
 
 func (m *mapping) close() error {
-	unmap := m.unmap
-	m.data, m.unmap = nil, nil
-	if unmap == nil {
+	mapped := m.mapped
+	m.data, m.mapped = nil, nil
+	if mapped == nil {
 		return nil
 	}
-	return unmap()
+	return mapped.Unmap()
 }

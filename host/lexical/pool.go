@@ -19,7 +19,6 @@ type flushMemory struct {
 	docs        []uint32          // postings by term, then document
 	frequencies []uint8           // beside docs
 	large       map[uint32]uint32 // posting -> frequency too large for frequencies
-	lengths     []uint32          // body length by document
 
 	chunks     []byte // frequencies and norms of one posting list
 	chunkEnds  []uint64

@@ -4,13 +4,16 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/RoaringBitmap/roaring"
 	"github.com/blevesearch/vellum"
 )
 
 // postingsFile decodes the posting lists of one segment file in bulk.
 //
 // The engine's own iterator gives one posting a call through three interfaces (54 ns each, measured on lists of a million documents);
-// this decoder fills arrays from the same bytes in an eighth of the time. A property test holds the two equal.
+// this decoder fills arrays from the same bytes in an eighth of the time. A property test holds the two equal. Bitmaps are walked by roaring:
+// a walker of our own was measured to be no faster at decoding (4.1 and 3.9 ms for three common words in 100,000 documents) and to save
+// 0.8 microseconds a lookup.
 type postingsFile struct {
 	body         []byte // the file without its footer
 	docs         uint32
@@ -19,10 +22,12 @@ type postingsFile struct {
 
 var errPostings = errors.New("posting list is malformed")
 
-// postingList is a looked-up posting list, undecoded.
+// postingList is a looked-up posting list. Copies taken before the first decoding are independent.
 type postingList struct {
-	docs      bitmapReader
-	frequency []byte // uvarint pairs (frequency<<1, norm), in document order
+	docs      *roaring.Bitmap         // over the bytes of the file; nil: no postings
+	count     uint32                  // of the postings
+	more      roaring.ManyIntIterable // nil: nothing has been decoded
+	frequency []byte                  // uvarint pairs (frequency<<1, norm), in document order
 }
 
 // dictionary finds the posting lists of one field.
@@ -64,8 +69,11 @@ func (p *postingsFile) list(value uint64) (postingList, error) {
 	if r.bad || frequencies >= uint64(len(p.body)) {
 		return postingList{}, errPostings
 	}
-	var list postingList
-	if !list.docs.open(bitmap, p.docs) {
+	list := postingList{docs: roaring.New()}
+	if n, err := list.docs.FromBuffer(bitmap); err != nil || n != int64(len(bitmap)) || list.docs.IsEmpty() || list.docs.Maximum() >= p.docs {
+		return postingList{}, errPostings
+	}
+	if list.count = uint32(list.docs.GetCardinality()); list.count > p.docs {
 		return postingList{}, errPostings
 	}
 	r = byteReader{rest: p.body[frequencies:]}
@@ -82,9 +90,6 @@ func (p *postingsFile) list(value uint64) (postingList, error) {
 	return list, nil
 }
 
-// count returns the number of postings.
-func (l *postingList) count() uint32 { return l.docs.count }
-
 // batchPostings is how many postings are decoded at once: enough to make calls cheap, few enough for the first-level cache and for
 // checking for cancellation between batches.
 const batchPostings = 1024
@@ -96,7 +101,15 @@ type postingBatch struct {
 }
 
 // nextDocs decodes documents only, up to batchPostings of them; 0 at the end.
-func (l *postingList) nextDocs(b *postingBatch) int { return l.docs.next(b.docs[:]) }
+func (l *postingList) nextDocs(b *postingBatch) int {
+	if l.docs == nil {
+		return 0
+	}
+	if l.more == nil {
+		l.more = l.docs.ManyIterator()
+	}
+	return l.more.NextMany(b.docs[:])
+}
 
 // next decodes documents and frequencies.
 func (l *postingList) next(b *postingBatch) (int, error) {

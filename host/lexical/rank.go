@@ -73,7 +73,7 @@ func (r *Reader) hits(found []candidate) []Hit {
 func (p *plan) rankers(parts int) int {
 	postings := 0
 	for i := range p.lists {
-		postings += int(p.lists[i].count())
+		postings += int(p.lists[i].count)
 	}
 	if postings < parallelPostings {
 		return 1

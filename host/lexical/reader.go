@@ -3,8 +3,6 @@ package lexical
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"path/filepath"
 	"sync"
@@ -112,21 +110,6 @@ func (r *Reader) openPart(dir string, s Segment, deleted *roaring.Bitmap) error 
 	r.live.tokens += s.Tokens
 	r.dir.segments[uint64(s.ID)] = p.file.data
 	return nil
-}
-
-// openEngine opens the engine over the checked files.
-func (r *Reader) openEngine() (*bluge.Reader, error) {
-	config := bluge.DefaultConfigWithDirectory(r.dir.asDirectory)
-	config.Logger = log.New(io.Discard, "", 0)
-	var engine *bluge.Reader
-	err := guard("the index", func() (err error) {
-		engine, err = bluge.OpenReader(config)
-		return err
-	})
-	if err != nil {
-		return nil, corrupt(err, SnapshotFile, "cannot be opened")
-	}
-	return engine, nil
 }
 
 // Close releases all files. Nothing that came from the reader, columns included, may be used afterwards.

@@ -123,7 +123,7 @@ func (p *plan) of(part int) []postingList { return p.lists[part*p.terms : (part+
 func matching(lists []postingList) int {
 	n := 0
 	for i := range lists {
-		if lists[i].count() > 0 {
+		if lists[i].count > 0 {
 			n++
 		}
 	}
@@ -163,7 +163,7 @@ func (r *Reader) lookUp(ctx context.Context, terms [][]byte, work *Work) (*plan,
 // liveCount returns the number of live documents of a list, which it does not consume.
 func (p *part) liveCount(list postingList, batch *postingBatch, work *Work) uint64 {
 	if p.dead == nil {
-		return uint64(list.count())
+		return uint64(list.count)
 	}
 	live := uint64(0)
 	for n := list.nextDocs(batch); n > 0; n = list.nextDocs(batch) {

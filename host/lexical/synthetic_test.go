@@ -105,12 +105,13 @@ func flushTo(tb testing.TB, b *Builder, dir string, id uint32, deleted map[uint3
 		tb.Fatal(err)
 	}
 	defer col.Close()
-	stats, err := b.Flush(seg, col)
+	segment, err := b.Flush(seg, col)
+	segment.ID = id
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if deleted[id] == nil {
-		return stats.Segment(id)
+		return segment
 	}
 	columns, err := OpenColumns(filepath.Join(dir, ColumnFile(id)))
 	if err != nil {

@@ -75,31 +75,15 @@ func appendLower(dst []byte, c rune) []byte {
 // scanners are reused: the token handed to a callback would otherwise cost an allocation a text.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-func borrowScanner(text []byte) *scanner {
-	s := scanners.Get().(*scanner)
-	s.reset(text)
-	return s
-}
-
-func (s *scanner) giveBack() {
-	s.text, s.token = nil, nil
-	scanners.Put(s)
-}
-
-// EachToken calls visit for every token of text, in order; the token is only valid during the call.
-func EachToken(text []byte, visit func(token []byte)) {
-	s := borrowScanner(text)
-	defer s.giveBack()
-	for s.next() {
-		visit(s.token)
-	}
-}
-
 // EachSpan calls visit for every token of text, in order, with the byte range of text it was made from, until visit returns false.
 // Ranges of neighbouring chunks of one long run overlap. The token is only valid during the call.
 func EachSpan(text []byte, visit func(token []byte, start, end int) bool) {
-	s := borrowScanner(text)
-	defer s.giveBack()
+	s := scanners.Get().(*scanner)
+	defer func() {
+		s.text, s.token = nil, nil
+		scanners.Put(s)
+	}()
+	s.reset(text)
 	for s.next() {
 		if !visit(s.token, s.start, s.end) {
 			return
@@ -107,24 +91,14 @@ func EachSpan(text []byte, visit func(token []byte, start, end int) bool) {
 	}
 }
 
-// AppendTokens appends the tokens of text, in order and with repetitions, to tokens. Their bytes are appended to buf, whose extended form
-// is returned for reuse; it must stay unchanged while the tokens are in use.
-func AppendTokens(tokens [][]byte, buf, text []byte) ([][]byte, []byte) {
-	s := borrowScanner(text)
-	defer s.giveBack()
-	for s.next() {
-		from := len(buf)
-		buf = append(buf, s.token...)
-		tokens = append(tokens, buf[from:len(buf):len(buf)])
-	}
-	return tokens, buf
-}
-
 // QueryTerms returns the distinct tokens of all texts in byte order: the terms of a Query.
 func QueryTerms(texts ...string) [][]byte {
 	var terms [][]byte
 	for _, text := range texts {
-		EachToken([]byte(text), func(token []byte) { terms = append(terms, bytes.Clone(token)) })
+		EachSpan([]byte(text), func(token []byte, _, _ int) bool {
+			terms = append(terms, bytes.Clone(token))
+			return true
+		})
 	}
 	slices.SortFunc(terms, bytes.Compare)
 	return slices.CompactFunc(terms, bytes.Equal)

@@ -16,10 +16,8 @@ type candidate struct {
 	doc      uint32
 }
 
-// before is the order of results: coverage, score, time, sequence descending, then id ascending. Segment and number only decide between
-// documents with one and the same id.
-func (a *candidate) before(b *candidate) bool { return compareCandidates(a, b) < 0 }
-
+// compareCandidates is the order of results: coverage, score, time, sequence descending, then id ascending. Segment and number only
+// decide between documents with one and the same id.
 func compareCandidates(a, b *candidate) int {
 	return cmp.Or(
 		cmp.Compare(b.coverage, a.coverage),
@@ -57,7 +55,7 @@ func (t *topK) add(c candidate) {
 		t.up(len(t.heap) - 1)
 		return
 	}
-	if t.k > 0 && c.before(&t.heap[0]) {
+	if t.k > 0 && compareCandidates(&c, &t.heap[0]) < 0 {
 		t.heap[0] = c
 		t.down(0)
 	}
@@ -66,7 +64,7 @@ func (t *topK) add(c candidate) {
 func (t *topK) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !t.heap[parent].before(&t.heap[i]) {
+		if compareCandidates(&t.heap[parent], &t.heap[i]) >= 0 {
 			return
 		}
 		t.heap[parent], t.heap[i] = t.heap[i], t.heap[parent]
@@ -78,7 +76,7 @@ func (t *topK) down(i int) {
 	for {
 		last := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {
-			if t.heap[last].before(&t.heap[child]) {
+			if compareCandidates(&t.heap[last], &t.heap[child]) < 0 {
 				last = child
 			}
 		}

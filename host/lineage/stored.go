@@ -33,14 +33,7 @@ func (s Stored) Node(event record.Digest) (*Node, error) {
 
 // Copies implements Archive.
 func (s Stored) Copies(ancestor record.Digest, visit func(Node) bool) error {
-	it := s.Generation.Copies(ancestor)
-	defer it.Close()
-	for it.Next() {
-		if !visit(*NodeOf(it.Event())) {
-			break
-		}
-	}
-	return it.Err()
+	return s.Generation.Copies(ancestor, func(e *record.Event) bool { return visit(*NodeOf(e)) })
 }
 
 // Kin implements Archive.

@@ -13,10 +13,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/agenthistory/ctx/host/durable"
 )
 
 const (
@@ -96,8 +99,9 @@ func (f *File) open() (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	info, err := file.Stat()
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = restrict(file)
+	// The profile directory of Windows is its user's own.
+	if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		err = file.Chmod(0o600)
 	}
 	if err != nil {
 		file.Close()
@@ -115,7 +119,7 @@ func (f *File) rotate(more int64) error {
 	}
 	defer lock.Close()
 	for deadline := time.Now().Add(lockWait); ; time.Sleep(5 * time.Millisecond) {
-		held, err := tryLock(lock)
+		held, err := durable.TryLock(lock, true)
 		if err != nil {
 			return err
 		}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync/atomic"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
@@ -38,7 +41,11 @@ func (p *Plugin) Resolve(ctx context.Context, req *historyv1.ResolveRequest) (*h
 	}
 	limited, cancel := context.WithTimeout(ctx, p.limits.Resolve)
 	defer cancel()
-	answer, err := p.client.Resolve(limited, p.filtered(req), grpc.MaxCallRecvMsgSize(mostDescribed))
+	req = proto.CloneOf(req)
+	maps.DeleteFunc(req.Environment, func(name, _ string) bool {
+		return SecretName(name) || !slices.Contains(p.descriptor.GetEnvironment(), name)
+	})
+	answer, err := p.client.Resolve(limited, req, grpc.MaxCallRecvMsgSize(mostDescribed))
 	if err == nil {
 		err = checkResolved(answer)
 	}
@@ -46,19 +53,6 @@ func (p *Plugin) Resolve(ctx context.Context, req *historyv1.ResolveRequest) (*h
 		return nil, p.callError(ctx, "finding its locations", err)
 	}
 	return answer, nil
-}
-
-func (p *Plugin) filtered(req *historyv1.ResolveRequest) *historyv1.ResolveRequest {
-	out := &historyv1.ResolveRequest{
-		Home: req.GetHome(), Cwd: req.GetCwd(), Uid: req.GetUid(), Platform: req.GetPlatform(), DataDir: req.GetDataDir(),
-		ConfigDir: req.GetConfigDir(), StateDir: req.GetStateDir(), LocalDataDir: req.GetLocalDataDir(), Environment: map[string]string{},
-	}
-	for _, name := range p.descriptor.GetEnvironment() {
-		if value, set := req.GetEnvironment()[name]; set && !SecretName(name) {
-			out.Environment[name] = value
-		}
-	}
-	return out
 }
 
 // Inventory lists the sources of the routes in the request. each gets every source in the order of the plugin and keeps it; an
@@ -76,12 +70,11 @@ func (p *Plugin) Inventory(ctx context.Context, req *historyv1.InventoryRequest,
 		m, err := stream.Recv()
 		watch.wait(false)
 		if errors.Is(err, io.EOF) {
-			err = check.finish()
-			if err == nil {
+			if check.end != nil {
 				return check.end, nil
 			}
-		}
-		if err == nil {
+			err = brokenf("an inventory without an end")
+		} else if err == nil {
 			err = check.message(m)
 		}
 		if err != nil {
@@ -95,58 +88,46 @@ func (p *Plugin) Inventory(ctx context.Context, req *historyv1.InventoryRequest,
 	}
 }
 
-// watcher ends the plugin when a call waits too long for a message.
+// watcher ends the plugin when a call waits too long for a message. The time in which the host is busy, or the plugin has nothing
+// to do, does not count.
 type watcher struct {
-	cancel  context.CancelFunc
-	since   atomic.Int64 // when the call began to wait, in ns; 0 = it does not wait
-	done    chan struct{}
-	expects atomic.Bool // whether the plugin owes a message at all
+	cancel context.CancelFunc
+	limit  time.Duration
+	mutex  sync.Mutex
+	timer  *time.Timer
+	waits  bool // the call waits for a message
+	owes   bool // the plugin has something to do
 }
 
 // watch derives the context of a call: it ends with the caller's, and with the plugin.
 func (p *Plugin) watch(ctx context.Context, what string) (context.Context, *watcher) {
 	call, cancel := context.WithCancel(ctx)
-	w := &watcher{cancel: cancel, done: make(chan struct{})}
-	w.expects.Store(true)
-	interval := min(p.limits.Inactivity/4, time.Second)
-	go func() {
-		ticker := time.NewTicker(max(interval, time.Millisecond))
-		defer ticker.Stop()
-		for {
-			select {
-			case <-w.done:
-				return
-			case <-p.fated:
-				cancel()
-				return
-			case now := <-ticker.C:
-				since := w.since.Load()
-				if since != 0 && w.expects.Load() && now.UnixNano()-since > int64(p.limits.Inactivity) {
-					_ = p.end(failure(p.name, TimedOut, nil, "%s made no progress for %s", what, p.limits.Inactivity))
-				}
-			}
-		}
-	}()
+	detach := context.AfterFunc(p.life, cancel)
+	w := &watcher{cancel: func() { detach(); cancel() }, limit: p.limits.Inactivity, owes: true}
+	w.timer = time.AfterFunc(time.Hour, func() {
+		_ = p.end(failure(p.name, TimedOut, nil, "%s made no progress for %s", what, p.limits.Inactivity))
+	})
+	w.timer.Stop()
 	return call, w
 }
 
-// wait says whether the call waits for the plugin from now on. The time in which the host is busy does not count.
-func (w *watcher) wait(waiting bool) {
-	if waiting {
-		w.since.Store(time.Now().UnixNano())
-	} else {
-		w.since.Store(0)
-	}
-}
+func (w *watcher) wait(waits bool)  { w.set(waits, &w.waits) }
+func (w *watcher) expect(owes bool) { w.set(owes, &w.owes) }
 
-// expect says whether the plugin has anything to do.
-func (w *watcher) expect(something bool) {
-	if !w.expects.Swap(something) && something && w.since.Load() != 0 {
-		w.since.Store(time.Now().UnixNano())
+func (w *watcher) set(value bool, what *bool) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	before := w.waits && w.owes
+	*what = value
+	switch now := w.waits && w.owes; {
+	case !now:
+		w.timer.Stop()
+	case !before:
+		w.timer.Reset(w.limit)
 	}
 }
 
 func (w *watcher) stop() {
-	close(w.done)
+	w.wait(false)
 	w.cancel()
 }

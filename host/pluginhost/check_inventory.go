@@ -1,8 +1,6 @@
 package pluginhost
 
 import (
-	"strings"
-
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
@@ -10,7 +8,6 @@ import (
 const (
 	sourcesInMessage = 512
 	longestAnchor    = sdkplugin.MaxTypedKey + 1024
-	longestNativeKey = 4*sdkplugin.MaxTypedKey + 1024 // the exact rule depends on the form and is checked with it
 )
 
 // inventoryCheck follows an inventory: sources, then exactly one end that agrees with them.
@@ -65,7 +62,7 @@ func (c *inventoryCheck) source(s *historyv1.Source) error {
 		return brokenf("an anchor of %d bytes", len(s.GetAnchor()))
 	case s.GetFormat() == "" || len(s.GetFormat()) > sdkplugin.MaxLabel:
 		return brokenf("a source format of %d bytes", len(s.GetFormat()))
-	case s.GetLocator() != "" && !cleanLocator(s.GetLocator()):
+	case !sdkplugin.ValidLocator(s.GetLocator()):
 		return brokenf("a locator that leaves its route")
 	case len(s.GetObservation()) == 0 || len(s.GetObservation()) > sdkplugin.MaxObservation:
 		return brokenf("an observation of %d bytes", len(s.GetObservation()))
@@ -95,44 +92,23 @@ func (c *inventoryCheck) checkEnd(end *historyv1.InventoryEnd) error {
 	if end.GetComplete() && !complete {
 		return brokenf("a complete inventory with incomplete routes")
 	}
-	return checkDiagnostics(end.GetDiagnostics(), c.routes)
+	return checkDiagnostics(end.GetDiagnostics())
 }
 
-// finish is called at the end of the stream.
-func (c *inventoryCheck) finish() error {
-	if c.end == nil {
-		return brokenf("an inventory without an end")
-	}
-	return nil
-}
-
-func checkDiagnostics(diagnostics []*historyv1.Diagnostic, routes int) error {
+func checkDiagnostics(diagnostics []*historyv1.Diagnostic) error {
 	if len(diagnostics) > sdkplugin.MaxDiagnostics {
 		return brokenf("%d diagnostics", len(diagnostics))
 	}
 	for _, d := range diagnostics {
-		if len(d.GetMessage()) > sdkplugin.MaxMessage || len(d.GetCode()) > sdkplugin.MaxLabel || int(d.GetRoute()) >= max(routes, 1) {
+		if len(d.GetMessage()) > sdkplugin.MaxMessage || len(d.GetCode()) > sdkplugin.MaxLabel {
 			return brokenf("a diagnostic beyond its bounds")
 		}
-		if d.GetLocator() != "" && !cleanLocator(d.GetLocator()) {
+		if !sdkplugin.ValidLocator(d.GetLocator()) {
 			return brokenf("a diagnostic with a locator that leaves its route")
 		}
-		if err := checkTexts([]string{d.GetMessage(), d.GetCode()}); err != nil {
+		if err := checkTexts(d.ProtoReflect()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// cleanLocator tells whether a locator can be joined to a route without leaving it, on any system.
-func cleanLocator(locator string) bool {
-	if len(locator) > sdkplugin.MaxLocator || strings.ContainsRune(locator, 0) {
-		return false
-	}
-	for part := range strings.SplitSeq(locator, "/") {
-		if part == "" || part == "." || part == ".." || !localPart(part) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,11 +1,7 @@
 package pluginhost
 
 import (
-	"math"
 	"math/bits"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
@@ -17,32 +13,36 @@ const (
 	mostModels      = 256
 )
 
+// scanned is what is known of one source of a scan.
+type scanned struct {
+	ordinal uint32
+	asked   historyv1.Mode
+	begun   bool
+	over    bool // the plugin has ended it
+	refused bool // it broke a rule; what still comes of it is dropped
+
+	last       []uint64 // by session: sequence of the last event
+	events     uint64
+	batches    uint64
+	read       uint64
+	rejections int
+	dropped    int // messages after the refusal
+}
+
 // message follows the source by one message and checks it. The error is a *broken. After an error nothing of the source is
 // believed any more, but it still counts as open until the plugin ends it.
 func (s *scanned) message(m *historyv1.ScanMessage, limits *Limits) error {
-	switch m := m.GetMessage().(type) {
-	case *historyv1.ScanMessage_Failure:
-		s.over = true
-		tidyFailure(m.Failure)
+	failed := m.GetFailure() != nil
+	s.over = failed || m.GetEnd() != nil
+	switch {
+	case failed, s.refused:
 		return nil
-	case *historyv1.ScanMessage_End:
-		s.over = true
-		if s.refused {
-			return nil
-		}
-		return s.end(m.End)
-	case *historyv1.ScanMessage_Begin:
-		if s.refused {
-			return nil
-		}
-		return s.begin(m.Begin)
-	case *historyv1.ScanMessage_Batch:
-		if s.refused {
-			return nil
-		}
-		return s.batch(m.Batch, limits)
+	case s.over:
+		return s.end(m.GetEnd())
+	case m.GetBegin() != nil:
+		return s.begin(m.GetBegin())
 	}
-	return brokenf("a message without content in a scan")
+	return s.batch(m.GetBatch(), limits)
 }
 
 func (s *scanned) begin(m *historyv1.SourceBegin) error {
@@ -71,8 +71,13 @@ func (s *scanned) batch(b *historyv1.Batch, limits *Limits) error {
 	s.batches++
 	s.read = b.GetReadBytes()
 	for _, session := range b.GetSessions() {
-		if err := s.session(session, limits); err != nil {
-			return err
+		switch index := session.GetIndex(); { // the next number, or one again that has been declared
+		case int(index) > len(s.last):
+			return brokenf("session %d after %d sessions", index, len(s.last))
+		case index >= limits.Sessions:
+			return brokenf("a source of more than %d sessions", limits.Sessions)
+		case int(index) == len(s.last):
+			s.last = append(s.last, 0)
 		}
 	}
 	if s.events += uint64(len(b.GetEvents())); s.events > limits.Events {
@@ -86,54 +91,42 @@ func (s *scanned) batch(b *historyv1.Batch, limits *Limits) error {
 	if s.rejections += len(b.GetRejections()); s.rejections > sdkplugin.MaxRejections {
 		return brokenf("more than %d rejections", sdkplugin.MaxRejections)
 	}
-	for _, r := range b.GetRejections() {
-		if err := checkRejection(r); err != nil {
+	return nil
+}
+
+// event checks what concerns more than one record: the session is declared, the order does not go back, and pieces lie inside the
+// structured content and do not blow up. Everything else of an event costs only that event, when package record converts it.
+func (s *scanned) event(e *historyv1.Event) error {
+	session := e.GetSession()
+	switch {
+	case int(session) >= len(s.last):
+		return brokenf("an event of an undeclared session")
+	case e.GetSequence() < s.last[session]:
+		return brokenf("an event before its predecessor")
+	}
+	s.last[session] = e.GetSequence()
+	for _, v := range [...]*historyv1.Value{
+		e.GetBody(), e.GetInvocation().GetArguments().GetValue(), e.GetResult().GetText().GetValue(), e.GetResult().GetStructured().GetValue(),
+	} {
+		if err := checkSpans(v.GetSpans(), uint64(len(e.GetStructured()))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// session accepts the next number, or one again that has been declared.
-func (s *scanned) session(m *historyv1.Session, limits *Limits) error {
-	switch index := m.GetIndex(); {
-	case int(index) > len(s.last):
-		return brokenf("session %d after %d sessions", index, len(s.last))
-	case index >= limits.Sessions:
-		return brokenf("a source of more than %d sessions", limits.Sessions)
-	case int(index) == len(s.last):
-		s.last = append(s.last, 0)
-	}
-	if m.GetRef() == nil {
-		return brokenf("a session without a key")
-	}
-	for _, ref := range []*historyv1.SessionRef{m.GetRef(), m.GetParent(), m.GetRoot(), m.GetYieldsTo()} {
-		if ref == nil {
-			continue
+// checkSpans checks the pieces of a value. They may overlap, so their sum has a bound of its own: a few bytes of the wire could
+// otherwise stand for terabytes of text.
+func checkSpans(spans []*historyv1.Span, structured uint64) error {
+	total := uint64(0)
+	for _, span := range spans {
+		length := uint64(span.GetLength())
+		if uint64(span.GetOffset())+length > structured {
+			return brokenf("a piece outside the structured content")
 		}
-		if err := checkRef(ref); err != nil {
-			return err
+		if total += length + 1; total > sdkplugin.MaxWireMessage {
+			return brokenf("pieces of more than %d bytes", sdkplugin.MaxWireMessage)
 		}
-	}
-	switch {
-	case m.GetRelationship() < 0 || m.GetRelationship() > historyv1.Relationship_RELATIONSHIP_WORKFLOW_CHILD:
-		return brokenf("relationship %d", m.GetRelationship())
-	case m.GetScope() < 0 || m.GetScope() > historyv1.Scope_SCOPE_SUBAGENT:
-		return brokenf("scope %d", m.GetScope())
-	case len(m.GetProviderSessionId()) > sdkplugin.MaxString:
-		return brokenf("a session id of %d bytes", len(m.GetProviderSessionId()))
-	}
-	return nil
-}
-
-func checkRef(ref *historyv1.SessionRef) error {
-	switch {
-	case len(ref.GetAnchor()) > longestAnchor:
-		return brokenf("an anchor of %d bytes", len(ref.GetAnchor()))
-	case len(ref.GetKey()) == 0 || len(ref.GetKey()) > longestNativeKey:
-		return brokenf("a session key of %d bytes", len(ref.GetKey()))
-	case ref.GetKind() == "" || len(ref.GetKind()) > sdkplugin.MaxLabel:
-		return brokenf("a session kind of %d bytes", len(ref.GetKind()))
 	}
 	return nil
 }
@@ -153,76 +146,19 @@ func (s *scanned) end(m *historyv1.SourceEnd) error {
 	case len(m.GetMetadata()) > len(s.last):
 		return brokenf("metadata of %d sessions of %d", len(m.GetMetadata()), len(s.last))
 	}
-	if err := checkCounts(m.GetCounts()); err != nil {
-		return err
-	}
-	for _, meta := range m.GetMetadata() {
-		if int(meta.GetIndex()) >= len(s.last) {
-			return brokenf("metadata of an undeclared session")
-		}
-		if err := checkMetadata(meta); err != nil {
-			return err
-		}
-	}
-	return checkDiagnostics(m.GetDiagnostics(), math.MaxInt)
-}
-
-// checkCounts holds to complete = retained + rejected + ignored, without overflow.
-func checkCounts(c *historyv1.Counts) error {
+	c := m.GetCounts()
 	sum, first := bits.Add64(c.GetRetained(), c.GetRejected(), 0)
 	sum, second := bits.Add64(sum, c.GetIgnored(), 0)
 	if first+second != 0 || sum != c.GetComplete() {
 		return brokenf("counts that do not add up")
 	}
-	return nil
-}
-
-func checkMetadata(m *historyv1.SessionMetadata) error {
-	if len(m.GetModels()) > mostModels {
-		return brokenf("metadata with %d models", len(m.GetModels()))
-	}
-	texts := []string{
-		m.GetTitle(), m.GetModel(), m.GetAgentName(), m.GetCwd(), m.GetWorkspaceLabel(), m.GetBranch(), m.GetLastBranch(), m.GetVersion(),
-		m.GetLastVersion(), m.GetEntrypoint(), m.GetLastEntrypoint(),
-	}
-	for _, text := range append(texts, m.GetModels()...) {
-		if len(text) > sdkplugin.MaxString {
-			return brokenf("metadata of %d bytes", len(text))
+	for _, meta := range m.GetMetadata() {
+		if int(meta.GetIndex()) >= len(s.last) {
+			return brokenf("metadata of an undeclared session")
+		}
+		if len(meta.GetModels()) > mostModels {
+			return brokenf("metadata with %d models", len(meta.GetModels()))
 		}
 	}
 	return nil
-}
-
-func checkRejection(r *historyv1.Rejection) error {
-	switch {
-	case r.GetLocator() != "" && !cleanLocator(r.GetLocator()):
-		return brokenf("a rejection with a locator that leaves its route")
-	case r.GetClass() != "" && r.GetClass() != "damaged":
-		return brokenf("a rejection of an unknown class")
-	case len(r.GetDetail()) > sdkplugin.MaxMessage || len(r.GetPayloadType()) > sdkplugin.MaxMessage:
-		return brokenf("a rejection of %d bytes", len(r.GetDetail())+len(r.GetPayloadType()))
-	}
-	return checkTexts([]string{r.GetDetail(), r.GetPayloadType()})
-}
-
-var failureClasses = []string{"unreadable", "vanished", "changed", "malformed_source", "unsupported_schema", "internal"}
-
-// tidyFailure makes a failure fit to be shown: it ends its source in any case.
-func tidyFailure(f *historyv1.SourceFailure) {
-	if !slices.Contains(failureClasses, f.Class) {
-		f.Class = "internal"
-	}
-	f.Message = strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, f.Message)
-	if len(f.Message) > sdkplugin.MaxMessage {
-		cut := sdkplugin.MaxMessage
-		for !utf8.RuneStart(f.Message[cut]) {
-			cut--
-		}
-		f.Message = f.Message[:cut]
-	}
 }

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -45,23 +45,17 @@ func (p *Plugin) connect(address net.Addr, config *plugin.ClientConfig) error {
 // drainOutput reads what the plugin's own code prints: go-plugin's server redirects it into a call, and a plugin whose output
 // nobody takes stands still sooner or later. All of it is treated like stderr.
 func (p *Plugin) drainOutput() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-p.fated:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	stream, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
-		grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(1<<20))
-	if err != nil || stream.SendMsg(&rawMessage{}) != nil || stream.CloseSend() != nil {
+	stream, err := p.conn.NewStream(p.life, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
+		grpc.ForceCodecV2(encoding.GetCodecV2("proto")), grpc.MaxCallRecvMsgSize(1<<20))
+	if err != nil || stream.SendMsg(&emptypb.Empty{}) != nil || stream.CloseSend() != nil {
 		return
 	}
-	var message rawMessage
-	for stream.RecvMsg(&message) == nil {
-		_, _ = p.stderr.Write(printedData(message.data))
+	for {
+		var message emptypb.Empty // what it does not know, it keeps as bytes
+		if stream.RecvMsg(&message) != nil {
+			return
+		}
+		_, _ = p.stderr.Write(printedData(message.ProtoReflect().GetUnknown()))
 	}
 }
 
@@ -100,20 +94,4 @@ func (p *Plugin) shutDown() {
 	case <-ctx.Done():
 		p.log.Warn("did not exit in time", "limit", p.limits.Stop.Round(time.Millisecond).String())
 	}
-}
-
-// rawMessage is a message that is not decoded.
-type rawMessage struct{ data []byte }
-
-type rawCodec struct{}
-
-func (rawCodec) Name() string { return "proto" }
-
-func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(v.(*rawMessage).data)}, nil
-}
-
-func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	v.(*rawMessage).data = data.Materialize()
-	return nil
 }

@@ -18,16 +18,12 @@
 package pluginhost
 
 import (
-	"context"
+	"cmp"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-
-	"github.com/agenthistory/ctx/host/fault"
-	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
 // Limits bound a plugin. A zero field means its default.
@@ -43,26 +39,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	duration := func(d *time.Duration, value time.Duration) {
-		if *d <= 0 {
-			*d = value
-		}
+	return Limits{
+		Start: cmp.Or(l.Start, 5*time.Second), Describe: cmp.Or(l.Describe, 2*time.Second), Resolve: cmp.Or(l.Resolve, 5*time.Second),
+		Inactivity: cmp.Or(l.Inactivity, 2*time.Minute), Stop: cmp.Or(l.Stop, time.Second),
+		Memory: cmp.Or(l.Memory, 1<<30), Events: cmp.Or(l.Events, 10_000_000), Sessions: cmp.Or(l.Sessions, 1<<20),
 	}
-	duration(&l.Start, 5*time.Second)
-	duration(&l.Describe, 2*time.Second)
-	duration(&l.Resolve, 5*time.Second)
-	duration(&l.Inactivity, 2*time.Minute)
-	duration(&l.Stop, time.Second)
-	if l.Memory == 0 {
-		l.Memory = 1 << 30
-	}
-	if l.Events == 0 {
-		l.Events = 10_000_000
-	}
-	if l.Sessions == 0 {
-		l.Sessions = 1 << 20
-	}
-	return l
 }
 
 // Launcher starts plugins.
@@ -84,24 +65,6 @@ type Spec struct {
 	// Env adds NAME=value variables to the allow list. Names that look like secrets are refused.
 	Env []string
 }
-
-// StartAll starts several providers side by side. Both results have one element for each spec: a plugin, or the fault that it
-// ended with. The caller closes the plugins.
-func (l *Launcher) StartAll(ctx context.Context, specs []Spec) ([]*Plugin, []*fault.Error) {
-	plugins, faults := make([]*Plugin, len(specs)), make([]*fault.Error, len(specs))
-	var group sync.WaitGroup
-	for i, spec := range specs {
-		group.Go(func() {
-			p, err := l.Start(ctx, spec)
-			plugins[i], faults[i] = p, fault.From(err)
-		})
-	}
-	group.Wait()
-	return plugins, faults
-}
-
-// Descriptor returns what the plugin said about itself when it started. It must not be changed.
-func (p *Plugin) Descriptor() *historyv1.DescribeResponse { return p.descriptor }
 
 // SecretName tells whether the name of an environment variable looks like that of a secret, which no plugin gets.
 func SecretName(name string) bool {

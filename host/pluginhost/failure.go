@@ -48,16 +48,15 @@ func failure(name string, class Class, cause error, format string, args ...any) 
 	f := fault.Wrap(cause, Failed, "%s", message).With("provider", name).With("provider_failure", class)
 	switch class {
 	case NotTrusted:
-		f.WithHint("ctx plugins trust %s", name)
+		return f.WithHint("ctx plugins trust %s", name)
 	case Incompatible:
-		f.WithHint("install a version of the provider for this version of ctx")
+		return f.WithHint("install a version of the provider for this version of ctx")
 	case NotStarted:
-		f.WithHint("check that the provider's executable exists and may be run")
+		return f.WithHint("check that the provider's executable exists and may be run")
 	case Cancelled:
-	default:
-		f.WithHint("see the log of ctx for what the provider printed")
+		return f
 	}
-	return f
+	return f.WithHint("see the log of ctx for what the provider printed")
 }
 
 // broken is a rule of the contract that a message breaks. Its text is made here and quotes nothing of the message.
@@ -69,17 +68,21 @@ func brokenf(format string, args ...any) error { return &broken{fmt.Sprintf(form
 
 // foreign is the text of an error that the plugin sent, made fit for a log: one short printable line.
 func foreign(err error) error {
-	text := status.Convert(err).Message()
-	text = strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f || r == '\uFFFD' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, " "))
+	text := printable(status.Convert(err).Message())
 	if len(text) > 512 {
 		text = strings.ToValidUTF8(text[:512], "")
 	}
 	return fmt.Errorf("%s: %s", status.Code(err), text)
+}
+
+// printable replaces control characters and what is no UTF-8.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\t' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // callError turns the error of a call into the fault that the caller gets and, if the plugin is of no further use, into its end.

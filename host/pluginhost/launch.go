@@ -35,11 +35,13 @@ type Plugin struct {
 	client     historyv1.ProviderClient
 	descriptor *historyv1.DescribeResponse
 
-	mutex   sync.Mutex
-	fate    *fault.Error  // why it was ended
-	fated   chan struct{} // closed with fate
+	life    context.Context // its cause is why the plugin was ended
+	doom    context.CancelCauseFunc
 	closing sync.Once
 }
+
+// Descriptor returns what the plugin said about itself when it started. It must not be changed.
+func (p *Plugin) Descriptor() *historyv1.DescribeResponse { return p.descriptor }
 
 func (l *Launcher) log() hclog.Logger {
 	if l.Log == nil {
@@ -65,10 +67,12 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Plugin, error) {
 	if err != nil {
 		return nil, failure(spec.Name, NotStarted, err, "no private directory could be made")
 	}
+	stderr := &stderrLog{name: spec.Name, out: l.LogFile}
 	p := &Plugin{
-		name: spec.Name, limits: l.Limits.withDefaults(), log: l.log().With("provider", spec.Name), codec: newCodec(), fated: make(chan struct{}),
-		stderr: &stderrLog{name: spec.Name, out: l.LogFile}, process: newProcess(command[0], command[1:], env, dir),
+		name: spec.Name, limits: l.Limits.withDefaults(), log: l.log().With("provider", spec.Name), codec: newCodec(),
+		stderr: stderr, process: newProcess(command, env, dir, stderr),
 	}
+	p.life, p.doom = context.WithCancelCause(context.Background())
 	sweepOnce.Do(func() { go sweep(filepath.Dir(dir)) })
 	began := time.Now()
 	if err := p.start(ctx, l.Version); err != nil {
@@ -109,31 +113,18 @@ func (l *Launcher) command(spec Spec) ([]string, error) {
 // start shakes hands, connects and asks for the description.
 func (p *Plugin) start(ctx context.Context, version string) error {
 	config := sdkplugin.ClientConfig(p.process.cmd, hclog.NewNullLogger()) // what go-plugin would log is logged here
-	config.Cmd, config.SkipHostEnv, config.StartTimeout, config.Stderr = nil, true, p.limits.Start, p.stderr
+	config.Cmd, config.SkipHostEnv, config.StartTimeout = nil, true, p.limits.Start
 	config.UnixSocketConfig = &plugin.UnixSocketConfig{TempDir: p.process.dir}
 	config.RunnerFunc = p.run
-	shaken := make(chan error, 1)
-	client := plugin.NewClient(config)
-	go func() {
-		_, err := client.Start()
-		shaken <- err
-	}()
-	select {
-	case err := <-shaken:
-		if err != nil {
-			return p.startFault(err)
-		}
-	case <-ctx.Done():
-		// The process may not be running yet: then it is ended as soon as it is.
-		go func() {
-			<-shaken
-			p.kill()
-		}()
+	stop := context.AfterFunc(ctx, func() {
+		<-p.process.tried
 		p.kill()
+	})
+	address, err := plugin.NewClient(config).Start()
+	switch {
+	case !stop():
 		return failure(p.name, Cancelled, context.Cause(ctx), "the start was cancelled")
-	}
-	address, err := client.Start() // has started: returns the address
-	if err != nil {
+	case err != nil:
 		return p.startFault(err)
 	}
 	if err := p.connect(address, config); err != nil {
@@ -170,30 +161,37 @@ func (p *Plugin) startFault(err error) error {
 }
 
 // doomed returns why the plugin was ended, nil while it lives.
-func (p *Plugin) doomed() error {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.fate == nil {
-		return nil
-	}
-	return p.fate
-}
+func (p *Plugin) doomed() error { return context.Cause(p.life) }
 
 // end ends the plugin for a reason. The first one counts and is returned.
 func (p *Plugin) end(why *fault.Error) error {
-	p.mutex.Lock()
-	first := p.fate == nil
-	if first {
-		p.fate = why
-		close(p.fated)
-	}
-	why = p.fate
-	p.mutex.Unlock()
-	if first {
+	p.doom(why)
+	fate := p.doomed()
+	if fate == error(why) {
 		p.log.Warn("ended", "class", string(ClassOf(why)), "error", why.Detail())
 		p.kill()
 	}
-	return why
+	return fate
+}
+
+// watchMemory ends the plugin when it holds more resident memory than it may. Linux gives the figure for nothing four times a
+// second, children included. Windows is asked as often about the process alone. Elsewhere the figure of the process comes from
+// ps every two seconds; where that fails, memory stays unwatched and only the caps on messages and events hold.
+func (p *Plugin) watchMemory() {
+	ticker := time.NewTicker(memoryInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.process.exited:
+			return
+		case <-ticker.C:
+		}
+		used, ok := residentBytes(p.process.pid())
+		if ok && used > p.limits.Memory {
+			p.end(failure(p.name, Memory, nil, "it used %d MiB of memory, at most %d are allowed", used>>20, p.limits.Memory>>20))
+			return
+		}
+	}
 }
 
 func (p *Plugin) kill() { _ = p.process.Kill(context.Background()) }
@@ -202,22 +200,13 @@ func (p *Plugin) kill() { _ = p.process.Kill(context.Background()) }
 // more than once. Calls under way fail.
 func (p *Plugin) Close() {
 	p.closing.Do(func() {
-		p.mutex.Lock()
-		if p.fate == nil {
-			p.fate = failure(p.name, Cancelled, nil, "the provider was stopped")
-			close(p.fated)
-			p.mutex.Unlock()
+		stopped := failure(p.name, Cancelled, nil, "the provider was stopped")
+		if p.doom(stopped); p.doomed() == error(stopped) {
 			p.shutDown()
-		} else {
-			p.mutex.Unlock()
 		}
 		if p.process.pid() != 0 {
 			p.kill()
 			<-p.process.exited
-			select { // its last words
-			case <-p.process.silent:
-			case <-time.After(2 * drain):
-			}
 		}
 		if p.conn != nil {
 			p.conn.Close()

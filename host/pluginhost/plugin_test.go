@@ -42,14 +42,14 @@ func TestMain(m *testing.M) {
 type provider struct{}
 
 func (provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *sdkplugin.DescribeResponse) {
-	d.ID, d.DisplayName, d.Version, d.ParserRevision = "acme", "Acme", "1.0.0", "acme-1"
-	d.Formats = []sdkplugin.Format{{Name: "acme_tree", SchemaVariant: "acme-v1", Family: sdkplugin.JSONLTranscript}}
+	d.Id, d.DisplayName, d.Version, d.ParserRevision = "acme", "Acme", "1.0.0", "acme-1"
+	d.Formats = []*sdkplugin.Format{{Name: "acme_tree", SchemaVariant: "acme-v1", Family: sdkplugin.JSONLTranscript}}
 	d.Environment = []string{"ACME_HOME", "ACME_API_KEY"}
 }
 
-func (provider) Resolve(_ context.Context, req sdkplugin.ResolveRequest, resp *sdkplugin.ResolveResponse) error {
+func (provider) Resolve(_ context.Context, req *sdkplugin.ResolveRequest, resp *sdkplugin.ResolveResponse) error {
 	for name, value := range req.Environment {
-		resp.Candidates = append(resp.Candidates, sdkplugin.Candidate{Path: value, Format: "acme_tree", Role: name})
+		resp.Candidates = append(resp.Candidates, &sdkplugin.Candidate{Path: value, Format: "acme_tree", Role: name})
 	}
 	return nil
 }

@@ -370,25 +370,6 @@ func TestCallersErrorsAndCancellation(t *testing.T) {
 	}
 }
 
-func TestStartAll(t *testing.T) {
-	t.Parallel()
-	self := executable(t)
-	l := &Launcher{Self: self, Limits: Limits{Describe: 20 * time.Second}}
-	specs := []Spec{{Name: "acme"}, {Name: "bad", Command: []string{self, "plugin", "exit"}}, {Name: "acme"}}
-	plugins, faults := l.StartAll(context.Background(), specs)
-	for i, p := range plugins {
-		if (p == nil) != (i == 1) || (faults[i] == nil) != (i != 1) {
-			t.Errorf("%d: plugin %v, fault %v", i, p != nil, faults[i])
-		}
-		if p != nil {
-			p.Close()
-		}
-	}
-	if ClassOf(faults[1]) != Crashed {
-		t.Errorf("fault %v", faults[1])
-	}
-}
-
 func TestCancelledStart(t *testing.T) {
 	t.Parallel()
 	l := &Launcher{}

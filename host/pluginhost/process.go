@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,27 +26,26 @@ const drain = 200 * time.Millisecond
 // process is the subprocess of a plugin. It implements the runner of go-plugin, so that the process has its own group, no
 // standard input and an address of which the host knows where it leads.
 type process struct {
-	cmd            *exec.Cmd
-	dir            string // private, holds the socket
-	stdout, stderr *os.File
-	printed        atomic.Int64 // bytes of stdout
-	guard          guard        // the system's own means to end and to bound the process
+	cmd     *exec.Cmd
+	dir     string // private, holds the socket
+	stdout  *os.File
+	printed atomic.Int64 // bytes of stdout
+	guard   guard        // the system's own means to end and to bound the process
 
 	running  atomic.Pointer[os.Process]
-	started  chan error
+	tried    chan struct{} // closed when running or startErr is there
+	startErr error
 	exited   chan struct{}
 	exitErr  error // valid after exited
 	killOnce sync.Once
 	killed   atomic.Bool
-	silent   chan struct{} // closed when stderr has ended
-	hush     sync.Once
 }
 
-func newProcess(path string, args, env []string, dir string) *process {
-	cmd := exec.Command(path, args...)
-	cmd.Env, cmd.Dir = env, dir
+func newProcess(command, env []string, dir string, stderr io.Writer) *process {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stderr, cmd.WaitDelay = env, dir, stderr, drain
 	cmd.SysProcAttr = attributes()
-	return &process{cmd: cmd, dir: dir, started: make(chan error, 1), exited: make(chan struct{}), silent: make(chan struct{})}
+	return &process{cmd: cmd, dir: dir, tried: make(chan struct{}), exited: make(chan struct{})}
 }
 
 // Start runs the process. go-plugin calls it.
@@ -54,30 +54,25 @@ func (p *process) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	errs, errWriter, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, out.Close(), outWriter.Close())
-	}
-	p.stdout, p.stderr = out, errs
-	p.cmd.Stdout, p.cmd.Stderr = outWriter, errWriter
-	go p.own(outWriter, errWriter)
-	return <-p.started
+	p.stdout, p.cmd.Stdout = out, outWriter
+	go p.own(outWriter)
+	<-p.tried
+	return p.startErr
 }
 
 // own starts the process and waits for its end on one thread that does nothing else. The parent-death signal of Linux comes
 // when the thread that started the process ends, so that thread must live as long as the process.
-func (p *process) own(writers ...*os.File) {
+func (p *process) own(stdout *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
-	for _, w := range writers {
-		w.Close()
-	}
+	stdout.Close()
 	if err == nil {
 		p.running.Store(p.cmd.Process)
 		p.guard.attach(p.cmd.Process)
 	}
-	p.started <- err
+	p.startErr = err
+	close(p.tried)
 	if err == nil {
 		err = p.cmd.Wait()
 		p.guard.endGroup(p.cmd.Process)
@@ -86,8 +81,6 @@ func (p *process) own(writers ...*os.File) {
 	close(p.exited)
 	time.Sleep(drain)
 	p.stdout.Close()
-	p.stderr.Close()
-	p.guard.release()
 }
 
 // Wait waits for the end of the process.
@@ -133,7 +126,7 @@ func (p *process) ended(within time.Duration) (how string, ended bool) {
 	switch {
 	case p.killed.Load():
 		return "ended by ctx", true
-	case p.exitErr == nil:
+	case p.exitErr == nil, errors.Is(p.exitErr, exec.ErrWaitDelay):
 		return "exit status 0", true
 	case errors.As(p.exitErr, &exit):
 		return exit.ProcessState.String(), true
@@ -143,7 +136,7 @@ func (p *process) ended(within time.Duration) (how string, ended bool) {
 
 // Stdout, Stderr, Name, ID and Diagnose are for go-plugin.
 func (p *process) Stdout() io.ReadCloser           { return counted{p.stdout, p} }
-func (p *process) Stderr() io.ReadCloser           { return ending{p.stderr, p} }
+func (p *process) Stderr() io.ReadCloser           { return io.NopCloser(strings.NewReader("")) } // goes to the log
 func (p *process) Name() string                    { return filepath.Base(p.cmd.Path) }
 func (p *process) ID() string                      { return strconv.Itoa(p.pid()) }
 func (p *process) Diagnose(context.Context) string { return "" }
@@ -192,19 +185,5 @@ type counted struct {
 func (c counted) Read(b []byte) (int, error) {
 	n, err := c.File.Read(b)
 	c.p.printed.Add(int64(n))
-	return n, err
-}
-
-// ending notes the end of stderr, so that the last words of a process reach the log.
-type ending struct {
-	*os.File
-	p *process
-}
-
-func (e ending) Read(b []byte) (int, error) {
-	n, err := e.File.Read(b)
-	if err != nil {
-		e.p.hush.Do(func() { close(e.p.silent) })
-	}
 	return n, err
 }

@@ -21,22 +21,8 @@ type scanStream struct {
 	sources map[uint32]*scanned
 	open    int  // sources that the plugin has not ended
 	sent    bool // no more sources will come
-}
 
-// scanned is what is known of one source of a scan.
-type scanned struct {
-	ordinal uint32
-	asked   historyv1.Mode
-	begun   bool
-	over    bool // the plugin has ended it
-	refused bool // it broke a rule; what still comes of it is dropped
-
-	last       []uint64 // by session: sequence of the last event
-	events     uint64
-	batches    uint64
-	read       uint64
-	rejections int
-	dropped    int // messages after the refusal
+	stopped error // of the caller, who ends the scan
 }
 
 // mostDropped bounds how long a refused source is listened to.
@@ -62,10 +48,9 @@ func (p *Plugin) Scan(ctx context.Context, next func() (*historyv1.ScanSource, b
 	err = s.receive(on)
 	watch.cancel()
 	sendErr := <-sending
-	var stop *stopped
 	switch {
-	case errors.As(err, &stop):
-		return stop.reason
+	case s.stopped != nil:
+		return s.stopped
 	case sendErr != nil:
 		return sendErr
 	case err != nil:
@@ -73,11 +58,6 @@ func (p *Plugin) Scan(ctx context.Context, next func() (*historyv1.ScanSource, b
 	}
 	return nil
 }
-
-// stopped carries an error of the caller through the stream.
-type stopped struct{ reason error }
-
-func (s *stopped) Error() string { return s.reason.Error() }
 
 // send passes sources on. Errors of the stream itself reach the receiver, so only those of the caller are returned.
 func (s *scanStream) send(call context.Context, next func() (*historyv1.ScanSource, bool)) error {
@@ -143,27 +123,19 @@ func (s *scanStream) receive(on func(*historyv1.ScanMessage) error) error {
 			}
 			continue
 		}
-		if err := on(m); err != nil {
-			return &stopped{err}
+		if s.stopped = on(m); s.stopped != nil {
+			return s.stopped
 		}
 	}
 }
 
 // find returns the source that a message is about. A message about no open source means that the stream can not be followed.
 func (s *scanStream) find(m *historyv1.ScanMessage) (*scanned, error) {
-	var ordinal uint32
-	switch m := m.GetMessage().(type) {
-	case *historyv1.ScanMessage_Begin:
-		ordinal = m.Begin.GetSource()
-	case *historyv1.ScanMessage_Batch:
-		ordinal = m.Batch.GetSource()
-	case *historyv1.ScanMessage_End:
-		ordinal = m.End.GetSource()
-	case *historyv1.ScanMessage_Failure:
-		ordinal = m.Failure.GetSource()
-	default:
+	if m.GetMessage() == nil {
 		return nil, brokenf("a message without content in a scan")
 	}
+	// One of the four is there; the others say 0.
+	ordinal := m.GetBegin().GetSource() | m.GetBatch().GetSource() | m.GetEnd().GetSource() | m.GetFailure().GetSource()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	source := s.sources[ordinal]

@@ -58,12 +58,7 @@ func (s *stderrLog) close() {
 }
 
 func (s *stderrLog) flush() {
-	text := strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\t' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(string(s.line), "\uFFFD"))
+	text := printable(string(s.line))
 	if s.cut {
 		text += " [...]"
 	}

@@ -17,16 +17,12 @@ const (
 //
 // Structured content and captured JSON must be canonical JSON already, keys valid: FromWire sees to that.
 func Admit(e *Event, s *Session) error {
-	if err := checkFields(e, s); err != nil {
-		return err
-	}
-	if err := checkContent(e); err != nil {
-		return err
-	}
-	if a := e.Activity; a != nil {
-		if err := checkActivity(e, a); err != nil {
-			return err
-		}
+	a := admission{e: e}
+	a.fields(s)
+	a.content()
+	a.activity()
+	if a.err != nil {
+		return a.err
 	}
 	e.EncodedBytes, e.ContentBytes = measure(e, s)
 	// The content as JSON is never shorter than what the budget counts, so most events need no closer look.
@@ -42,194 +38,135 @@ func Admit(e *Event, s *Session) error {
 	return nil
 }
 
-func checkFields(e *Event, s *Session) error {
-	if e.Type == "" {
-		return reject(RejectInvalidField, "no event type")
+// admission checks one event and keeps the first violation.
+type admission struct {
+	e   *Event
+	err *Rejection
+}
+
+func (a *admission) check(ok bool, code, violation string) {
+	if !ok && a.err == nil {
+		a.err = reject(code, "%s", violation)
 	}
-	if err := checkNames(
-		field{"event type", e.Type, MaxText}, field{"role", e.Role, MaxText}, field{"policy reason", e.PolicyReason, MaxText},
-	); err != nil {
-		return err
+}
+
+// field checks that a field keeps its rule.
+func (a *admission) field(ok bool, violation string) { a.check(ok, RejectInvalidField, violation) }
+
+// text checks an optional string: valid UTF-8 and not too long.
+func (a *admission) text(name, value string, limit int) {
+	if a.err == nil {
+		a.err = checkText(name, value, limit)
 	}
-	if e.Timed && (e.OccurredAt < minTime || e.OccurredAt > maxTime) {
-		return reject(RejectInvalidField, "time out of range")
+}
+
+func checkText(name, value string, limit int) *Rejection {
+	switch {
+	case len(value) > limit:
+		return reject(RejectInvalidField, "%s of %d bytes, at most %d", name, len(value), limit)
+	case !utf8.ValidString(value):
+		return reject(RejectInvalidText, "%s is not UTF-8", name)
 	}
-	if int(e.Scope) >= len(scopeNames) || e.Policy >= policyStates {
-		return reject(RejectInvalidField, "unknown scope or policy")
-	}
-	if len(e.NativeID) > MaxTypedKey {
-		return reject(RejectInvalidKey, "native id of %d bytes", len(e.NativeID))
-	}
+	return nil
+}
+
+func (a *admission) fields(s *Session) {
+	e := a.e
+	a.field(e.Type != "", "no event type")
+	a.text("event type", e.Type, MaxText)
+	a.text("role", e.Role, MaxText)
+	a.text("policy reason", e.PolicyReason, MaxText)
+	a.field(!e.Timed || e.OccurredAt >= minTime && e.OccurredAt <= maxTime, "time out of range")
+	a.field(int(e.Scope) < len(scopeNames) && e.Policy < policyStates, "unknown scope or policy")
+	a.check(len(e.NativeID) <= MaxTypedKey, RejectInvalidKey, "native id over its limit")
 	if c := e.Copy; c != nil {
-		if c.Proof == ProofNone || int(c.Proof) >= len(proofNames) {
-			return reject(RejectInvalidField, "copy without a known proof")
-		}
-		if c.Session == s.ID || c.Event == e.ID {
-			return reject(RejectInvalidField, "an event cannot be a copy from its own session")
-		}
+		a.field(c.Proof != ProofNone && int(c.Proof) < len(proofNames), "copy without a known proof")
+		a.field(c.Session != s.ID && c.Event != e.ID, "an event cannot be a copy from its own session")
 	}
-	return nil
 }
 
-type field struct {
-	name, value string
-	limit       int
-}
-
-// checkNames checks optional strings: valid UTF-8 and not too long.
-func checkNames(fields ...field) error {
-	for _, f := range fields {
-		if len(f.value) > f.limit {
-			return reject(RejectInvalidField, "%s of %d bytes, at most %d", f.name, len(f.value), f.limit)
-		}
-		if !utf8.ValidString(f.value) {
-			return reject(RejectInvalidText, "%s is not UTF-8", f.name)
-		}
-	}
-	return nil
-}
-
-func checkContent(e *Event) error {
-	if e.HasBody {
-		if err := checkValue(e, e.Body, "body"); err != nil {
-			return err
-		}
-	}
-	if !e.HasBody && (len(e.Body.Inline) > 0 || len(e.Body.Spans) > 0) {
-		return reject(RejectInvalidField, "a body that is not there has a value")
-	}
+func (a *admission) content() {
+	e := a.e
+	a.field(e.HasBody || len(e.Body.Inline) == 0 && len(e.Body.Spans) == 0, "a body that is not there has a value")
+	a.value(e.Body, "body")
 	// An activity that says nothing but a call id says nothing.
-	if a := e.Activity; a != nil && a.Invocation == nil && a.Result == nil && len(a.Facts) == 0 {
+	if x := e.Activity; x != nil && x.Invocation == nil && x.Result == nil && len(x.Facts) == 0 {
 		e.Activity = nil
 	}
 	body, structured, activity := e.HasBody && !e.empty(e.Body), len(e.Structured) > 0, e.Activity != nil
-	if e.Policy != PolicySelected {
-		if e.PolicyReason == "" {
-			return reject(RejectInvalidField, "%s without a reason", e.Policy)
-		}
-		if activity || e.Excluded {
-			return reject(RejectInvalidField, "%s with an activity or a discovery exclusion", e.Policy)
-		}
-	}
+	a.field((e.Policy == PolicySelected) == (e.PolicyReason == ""), "only and every redacted or omitted event has a reason")
+	a.field(e.Policy == PolicySelected || !activity && !e.Excluded, "redacted or omitted with an activity or a discovery exclusion")
 	switch e.Policy {
 	case PolicySelected:
-		if e.PolicyReason != "" {
-			return reject(RejectInvalidField, "selected with a reason")
-		}
-		if !body && !structured && !activity {
-			return reject(RejectNoContent, "no body, no structured content, no activity")
-		}
+		a.check(body || structured || activity, RejectNoContent, "no body, no structured content, no activity")
 	case PolicyRedacted:
-		if !body && !structured {
-			return reject(RejectNoContent, "redacted and nothing left")
-		}
+		a.check(body || structured, RejectNoContent, "redacted and nothing left")
 	case PolicyOmitted:
-		if e.HasBody || structured {
-			return reject(RejectInvalidField, "omitted with content")
-		}
+		a.field(!e.HasBody && !structured, "omitted with content")
 	}
-	return nil
 }
 
-// checkValue checks UTF-8 and the spans. Structured content is UTF-8, so a span is when it starts and ends between characters.
-func checkValue(e *Event, v Value, what string) error {
+// value checks UTF-8 and the spans. Structured content is UTF-8, so a span is when it starts and ends between characters.
+func (a *admission) value(v Value, what string) {
 	if len(v.Spans) == 0 {
-		if !utf8.Valid(v.Inline) {
-			return reject(RejectInvalidText, "%s is not UTF-8", what)
+		if a.err == nil && !utf8.Valid(v.Inline) {
+			a.err = reject(RejectInvalidText, "%s is not UTF-8", what)
 		}
-		return nil
+		return
 	}
+	structured := a.e.Structured
+	atRune := func(at uint64) bool { return at >= uint64(len(structured)) || utf8.RuneStart(structured[at]) }
 	for _, span := range v.Spans {
-		if !validSpan(e.Structured, span) {
-			return reject(RejectInvalidField, "a span of the %s lies outside the structured content", what)
-		}
-		end := int(span.Offset) + int(span.Length)
-		if !atRune(e.Structured, int(span.Offset)) || !atRune(e.Structured, end) {
-			return reject(RejectInvalidText, "a span of the %s cuts a character", what)
-		}
+		a.field(validSpan(structured, span), "a span lies outside the structured content")
+		at := uint64(span.Offset)
+		a.check(atRune(at) && atRune(at+uint64(span.Length)), RejectInvalidText, "a span cuts a character")
 	}
-	return nil
 }
 
-func atRune(b []byte, at int) bool { return at >= len(b) || utf8.RuneStart(b[at]) }
-
-func checkActivity(e *Event, a *Activity) error {
-	if len(a.CallID) == 0 && (a.Invocation != nil || a.Result != nil) {
-		return reject(RejectInvalidField, "an invocation or result without a call id")
+func (a *admission) activity() {
+	x := a.e.Activity
+	if x == nil {
+		return
 	}
-	if len(a.Facts) > MaxFacts {
-		return reject(RejectInvalidField, "%d facts, at most %d", len(a.Facts), MaxFacts)
+	a.field(len(x.CallID) > 0 || x.Invocation == nil && x.Result == nil, "an invocation or result without a call id")
+	a.field(len(x.Facts) <= MaxFacts, "too many facts")
+	for i := range x.Facts {
+		a.field(validFact(&x.Facts[i]), "a fact of unknown kind, empty, too long or not UTF-8")
 	}
-	for i := range a.Facts {
-		if err := checkFact(&a.Facts[i]); err != nil {
-			return err
-		}
+	if call := x.Invocation; call != nil {
+		a.field(call.Tool != "", "an invocation without a tool")
+		a.text("protocol", call.Protocol, MaxText)
+		a.text("server", call.Server, MaxText)
+		a.text("tool", call.Tool, MaxText)
+		a.capture(&call.Arguments, false, "arguments")
 	}
-	if call := a.Invocation; call != nil {
-		if call.Tool == "" {
-			return reject(RejectInvalidField, "an invocation without a tool")
-		}
-		if err := checkNames(
-			field{"protocol", call.Protocol, MaxText}, field{"server", call.Server, MaxText}, field{"tool", call.Tool, MaxText},
-		); err != nil {
-			return err
-		}
-		if err := checkCapture(e, &call.Arguments, "arguments"); err != nil {
-			return err
-		}
+	if r := x.Result; r != nil {
+		a.text("result status", r.Status, MaxText)
+		a.capture(&r.Text, a.e.HasBody && !a.e.empty(a.e.Body), "result text")
+		a.capture(&r.Structured, false, "structured result")
 	}
-	r := a.Result
-	if r == nil {
-		return nil
-	}
-	if err := checkNames(field{"result status", r.Status, MaxText}); err != nil {
-		return err
-	}
-	if r.Text.Status == CaptureNormalizedBody {
-		if !e.HasBody || e.empty(e.Body) {
-			return reject(RejectInvalidField, "the result text is the body, and there is none")
-		}
-	} else if err := checkCapture(e, &r.Text, "result text"); err != nil {
-		return err
-	}
-	return checkCapture(e, &r.Structured, "structured result")
 }
 
-// checkFact refuses what is no fact: an unknown kind, an empty or an overlong value.
-func checkFact(f *Fact) error {
-	if f.Kind == FactNone || f.Kind >= factKinds {
-		return reject(RejectInvalidField, "unknown kind of fact")
+// validFact tells whether a fact has a known kind and a value within its limit.
+func validFact(f *Fact) bool {
+	limit := MaxText
+	if f.Kind == FactFile {
+		limit = MaxFileFact
 	}
-	if len(f.Value) == 0 || len(f.Value) > factLimit(f.Kind) {
-		return reject(RejectInvalidField, "a %s fact of %d bytes", f.Kind, len(f.Value))
-	}
-	if !utf8.Valid(f.Value) {
-		return reject(RejectInvalidText, "a %s fact is not UTF-8", f.Kind)
-	}
-	return nil
+	return f.Kind > FactNone && f.Kind < factKinds && len(f.Value) > 0 && len(f.Value) <= limit && utf8.Valid(f.Value)
 }
 
-func factLimit(kind FactKind) int {
-	if kind == FactFile {
-		return MaxFileFact
-	}
-	return MaxText
-}
-
-func checkCapture(e *Event, c *Capture, what string) error {
+// capture checks a captured value, which may stand for the body only where there is one.
+func (a *admission) capture(c *Capture, mayBeBody bool, what string) {
 	switch c.Status {
 	case CaptureAbsent, CaptureUnavailable:
-		return nil
 	case CapturePresent:
-		return checkValue(e, c.Value, what)
+		a.value(c.Value, what)
 	case CaptureOmitted:
-		if c.Reason == "" {
-			return reject(RejectInvalidField, "%s omitted without a reason", what)
-		}
-		if c.HasObserved && c.Observed > MaxObserved {
-			return reject(RejectInvalidField, "observed size of the %s out of range", what)
-		}
-		return checkNames(field{"reason", c.Reason, MaxText})
+		a.field(c.Reason != "", "a value omitted without a reason")
+		a.field(!c.HasObserved || c.Observed <= MaxObserved, "observed size of an omitted value out of range")
+		a.text("reason", c.Reason, MaxText)
+	default:
+		a.field(c.Status == CaptureNormalizedBody && mayBeBody, "a value of unknown state, or one that is the body where there is none")
 	}
-	return reject(RejectInvalidField, "unknown state of the %s", what)
 }

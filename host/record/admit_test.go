@@ -170,7 +170,7 @@ func TestOmittedValueTellsItsSize(t *testing.T) {
 	if err := Admit(e, &Session{}); err != nil {
 		t.Fatal(err)
 	}
-	got := string(AppendActivity(nil, e))
+	got := activityJSON(e)
 	if want := `"arguments":{"capture_status":"omitted","observed_encoded_bytes":2097152,"reason":"size_limit"}`; !strings.Contains(got, want) {
 		t.Errorf("activity %s", got)
 	}

@@ -3,330 +3,243 @@ package record
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
-// Storage form of an event, version 1. Numbers are unsigned varints in their shortest form, signed ones zigzag first; bytes and
-// strings have a length before them; names of closed vocabularies are one byte.
-//
-//	version, flags, id (32 bytes), session, sequence, [suborder], [time], type, [role], scope, [native id], [copy], [policy],
-//	encoded bytes, content bytes, [structured], [body], [activity]
-//
-// A member in brackets is there when its flag is set. A value is bytes of its own or a list of spans, which has a flag of its own.
-// Every event has exactly one encoding: decoding refuses anything that encoding would not have written.
-const eventVersion = 1
-
-const (
-	hasTime = 1 << iota
-	hasRole
-	hasCopy
-	hasPolicy
-	hasBody
-	hasStructured
-	hasActivity
-	hasSuborder
-	hasNativeID
-	isExcluded
-	eventFlags // all flags are below
-)
-
-// Encode appends the storage form of an event that was admitted.
-func Encode(dst []byte, e *Event) []byte {
-	flags := eventFlagsOf(e)
-	dst = append(dst, eventVersion)
-	dst = binary.AppendUvarint(dst, flags)
-	dst = append(dst, e.ID[:]...)
-	dst = binary.AppendUvarint(dst, uint64(e.Session))
-	dst = binary.AppendUvarint(dst, e.Sequence)
-	if flags&hasSuborder != 0 {
-		dst = binary.AppendUvarint(dst, uint64(e.Suborder))
-	}
-	if flags&hasTime != 0 {
-		dst = binary.AppendVarint(dst, e.OccurredAt)
-	}
-	dst = appendName(dst, TypeCode(e.Type), TypeOther, e.Type)
-	if flags&hasRole != 0 {
-		dst = appendName(dst, RoleCode(e.Role), RoleOther, e.Role)
-	}
-	dst = append(dst, byte(e.Scope))
-	if flags&hasNativeID != 0 {
-		dst = appendBlob(dst, e.NativeID)
-	}
-	if flags&hasCopy != 0 {
-		dst = append(dst, e.Copy.Session[:]...)
-		dst = append(dst, e.Copy.Event[:]...)
-		dst = append(dst, byte(e.Copy.Proof))
-	}
-	if flags&hasPolicy != 0 {
-		dst = append(dst, byte(e.Policy))
-		dst = appendBlob(dst, e.PolicyReason)
-	}
-	dst = binary.AppendUvarint(dst, e.EncodedBytes)
-	dst = binary.AppendUvarint(dst, e.ContentBytes)
-	if flags&hasStructured != 0 {
-		dst = appendBlob(dst, e.Structured)
-	}
-	if flags&hasBody != 0 {
-		dst = appendValue(dst, e.Body)
-	}
-	if flags&hasActivity != 0 {
-		dst = appendActivityCode(dst, e.Activity)
-	}
-	return dst
+// coder writes the storage form, or reads it: one description of a record serves both, so that the two cannot differ. Numbers are
+// unsigned varints in their shortest form, signed ones zigzag first; bytes and strings have a length before them; names of closed
+// vocabularies are one byte. Every record has exactly one encoding: reading refuses anything that writing would not have produced.
+// The first violation is kept and everything behind it reads as zero.
+type coder struct {
+	b       []byte // what was written, or what is left to read
+	reading bool
+	event   *Event // the owner of spans that are read
+	err     error
 }
 
-func eventFlagsOf(e *Event) (flags uint64) {
-	set := func(is bool, flag uint64) {
+func (c *coder) fail(what string) {
+	if c.err == nil {
+		c.err = corrupt("bad %s", what)
+	}
+	c.b = nil
+}
+
+// check refuses what was read; what is written has been admitted.
+func (c *coder) check(ok bool, what string) {
+	if c.reading && !ok {
+		c.fail(what)
+	}
+}
+
+// end reports the first violation, or bytes behind the record.
+func (c *coder) end() error {
+	c.check(len(c.b) == 0, "length")
+	return c.err
+}
+
+func (c *coder) version(of string, version byte) {
+	v := version
+	if code(c, &v, 256); v != version && c.err == nil {
+		c.err, c.b = corrupt("unknown %s version %d", of, v), nil
+	}
+}
+
+// flags writes one bit for each condition and returns the bits, as they were given or read.
+func (c *coder) flags(conditions ...bool) uint64 {
+	flags := uint64(0)
+	for i, is := range conditions {
 		if is {
-			flags |= flag
+			flags |= 1 << i
 		}
 	}
-	set(e.Timed, hasTime)
-	set(e.Role != "", hasRole)
-	set(e.Copy != nil, hasCopy)
-	set(e.Policy != PolicySelected, hasPolicy)
-	set(e.HasBody, hasBody)
-	set(len(e.Structured) > 0, hasStructured)
-	set(e.Activity != nil, hasActivity)
-	set(e.Suborder != 0, hasSuborder)
-	set(len(e.NativeID) > 0, hasNativeID)
-	set(e.Excluded, isExcluded)
+	c.uint(&flags)
+	c.check(flags < 1<<len(conditions), "flags")
 	return flags
 }
 
-// appendName writes a code, and behind the code that stands for other names the name itself.
-func appendName(dst []byte, c, other uint8, name string) []byte {
-	dst = append(dst, c)
-	if c == other {
-		dst = appendBlob(dst, name)
+// optional sets the mark of a member that is there, when reading.
+func (c *coder) optional(flag uint64, mark *bool) bool {
+	if c.reading {
+		*mark = flag != 0
 	}
-	return dst
+	return flag != 0
 }
 
-func appendBlob[T string | []byte](dst []byte, b T) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+// code codes a one-byte code below limit.
+func code[T ~uint8](c *coder, p *T, limit int) {
+	if !c.reading {
+		c.b = append(c.b, byte(*p))
+		return
+	}
+	*p = 0
+	if len(c.b) == 0 || int(c.b[0]) >= limit {
+		c.fail("code")
+		return
+	}
+	*p, c.b = T(c.b[0]), c.b[1:]
 }
 
-// appendValue writes u(2 x length) and the bytes, or u(2 x count + 1) and the spans: offset and 2 x length + quoted.
-func appendValue(dst []byte, v Value) []byte {
-	if len(v.Spans) == 0 {
-		dst = binary.AppendUvarint(dst, uint64(len(v.Inline))<<1)
-		return append(dst, v.Inline...)
-	}
-	dst = binary.AppendUvarint(dst, uint64(len(v.Spans))<<1|1)
-	for _, span := range v.Spans {
-		dst = binary.AppendUvarint(dst, uint64(span.Offset))
-		length := uint64(span.Length) << 1
-		if span.Quoted {
-			length |= 1
+func (c *coder) uint(p *uint64) {
+	switch {
+	case !c.reading:
+		c.b = binary.AppendUvarint(c.b, *p)
+	case len(c.b) > 0 && c.b[0] < 0x80: // most numbers
+		*p, c.b = uint64(c.b[0]), c.b[1:]
+	default:
+		n, size := binary.Uvarint(c.b)
+		if size <= 0 || c.b[size-1] == 0 { // a last byte of zero is not the shortest form
+			*p = 0
+			c.fail("number")
+			return
 		}
-		dst = binary.AppendUvarint(dst, length)
-	}
-	return dst
-}
-
-// Decode reads one event into e, which keeps its memory. The event aliases src. The error is a fault of code index_corruption; e is
-// then not usable.
-func Decode(src []byte, e *Event) error {
-	e.Reset()
-	r := reader{src: src, event: e}
-	if v := r.byte(); v != eventVersion {
-		return corrupt("unknown event version %d", v)
-	}
-	flags := r.uint()
-	if flags >= eventFlags {
-		return corrupt("unknown event flags %#x", flags)
-	}
-	r.digest(&e.ID)
-	e.Session = r.uint32()
-	e.Sequence = r.uint()
-	if flags&hasSuborder != 0 {
-		e.Suborder = r.uint32()
-		r.check(e.Suborder != 0, "suborder")
-	}
-	if flags&hasTime != 0 {
-		e.Timed, e.OccurredAt = true, r.int()
-	}
-	e.Type = r.name(typeNames[:], TypeOther)
-	if flags&hasRole != 0 {
-		e.Role = r.name(roleNames[:], RoleOther)
-	}
-	e.Scope = Scope(r.code(len(scopeNames)))
-	if flags&hasNativeID != 0 {
-		e.NativeID = r.filled("native id")
-	}
-	if flags&hasCopy != 0 {
-		e.Copy = &e.own.copied
-		r.digest(&e.Copy.Session)
-		r.digest(&e.Copy.Event)
-		e.Copy.Proof = Proof(r.code(len(proofNames)))
-	}
-	if flags&hasPolicy != 0 {
-		e.Policy = PolicyStatus(r.code(int(policyStates)))
-		r.check(e.Policy != PolicySelected, "policy")
-		e.PolicyReason = string(r.blob())
-	}
-	e.Excluded = flags&isExcluded != 0
-	e.EncodedBytes = r.uint()
-	e.ContentBytes = r.uint()
-	if flags&hasStructured != 0 {
-		e.Structured = r.filled("structured content")
-	}
-	if flags&hasBody != 0 {
-		e.HasBody, e.Body = true, r.value()
-	}
-	if flags&hasActivity != 0 {
-		e.Activity = &e.own.activity
-		r.activity(e)
-	}
-	return r.end()
-}
-
-// reader takes a stored record apart. The first violation is kept and everything behind it reads as zero.
-type reader struct {
-	src   []byte
-	event *Event
-	err   error
-}
-
-func (r *reader) fail(what string) {
-	if r.err == nil {
-		r.err = corrupt("bad %s", what)
-	}
-	r.src = nil
-}
-
-func (r *reader) check(ok bool, what string) {
-	if !ok {
-		r.fail(what)
+		*p, c.b = n, c.b[size:]
 	}
 }
 
-func (r *reader) end() error {
-	if r.err == nil && len(r.src) > 0 {
-		r.err = corrupt("%d bytes behind the end", len(r.src))
+func (c *coder) uint32(p *uint32) {
+	n := uint64(*p)
+	if c.uint(&n); c.reading {
+		c.check(n <= math.MaxUint32, "number")
+		*p = uint32(n)
 	}
-	return r.err
 }
 
-func (r *reader) byte() byte {
-	if len(r.src) == 0 {
-		r.fail("length")
+func (c *coder) int(p *int64) {
+	n := uint64(*p)<<1 ^ uint64(*p>>63)
+	if c.uint(&n); c.reading {
+		*p = int64(n>>1) ^ -int64(n&1)
+	}
+}
+
+// count codes the length of a list and bounds it.
+func (c *coder) count(n int, limit int) int {
+	u := uint64(n)
+	c.uint(&u)
+	if c.reading && u > uint64(limit) {
+		c.fail("count")
 		return 0
 	}
-	b := r.src[0]
-	r.src = r.src[1:]
-	return b
+	return int(u)
 }
 
-func (r *reader) uint() uint64 {
-	if len(r.src) > 0 && r.src[0] < 0x80 { // most numbers
-		n := r.src[0]
-		r.src = r.src[1:]
-		return uint64(n)
+// list codes a count of at most limit and the items.
+func list[T any](c *coder, p *[]T, limit int, item func(*T)) {
+	n := c.count(len(*p), limit)
+	if c.reading && n > 0 {
+		*p = make([]T, n)
 	}
-	n, size := binary.Uvarint(r.src)
-	if size <= 0 || r.src[size-1] == 0 { // a last byte of zero is not the shortest form
-		r.fail("number")
-		return 0
+	for i := range *p {
+		item(&(*p)[i])
 	}
-	r.src = r.src[size:]
-	return n
 }
 
-func (r *reader) uint32() uint32 {
-	n := r.uint()
-	if n > math.MaxUint32 {
-		r.fail("number")
-		return 0
+// raw codes n bytes; bytes that are read are a view of the input.
+func (c *coder) raw(p *[]byte, n uint64) {
+	if !c.reading {
+		c.b = append(c.b, *p...)
+		return
 	}
-	return uint32(n)
-}
-
-func (r *reader) int() int64 {
-	n := r.uint()
-	return int64(n>>1) ^ -int64(n&1)
-}
-
-// code reads a one-byte code below limit.
-func (r *reader) code(limit int) uint8 {
-	c := r.byte()
-	if int(c) >= limit {
-		r.fail("code")
-		return 0
+	if *p = nil; n > uint64(len(c.b)) {
+		c.fail("length")
+		return
 	}
-	return c
+	*p, c.b = c.b[:n:n], c.b[n:]
 }
 
-// bytes takes n bytes.
-func (r *reader) bytes(n uint64) []byte {
-	if n > uint64(len(r.src)) {
-		r.fail("length")
-		return nil
+func (c *coder) bytes(p *[]byte) {
+	n := uint64(len(*p))
+	c.uint(&n)
+	c.raw(p, n)
+}
+
+// filled codes bytes that are only written, under a flag, when there are some.
+func (c *coder) filled(flag uint64, p *[]byte) {
+	if flag != 0 {
+		c.bytes(p)
+		c.check(len(*p) > 0, "length")
 	}
-	b := r.src[:n:n]
-	r.src = r.src[n:]
-	return b
 }
 
-func (r *reader) blob() []byte { return r.bytes(r.uint()) }
-
-// filled reads a blob that is only written when it has bytes.
-func (r *reader) filled(what string) []byte {
-	b := r.blob()
-	r.check(len(b) > 0, what)
-	return b
-}
-
-func (r *reader) digest(d *Digest) { copy(d[:], r.bytes(uint64(len(d)))) }
-
-// name reads what appendName wrote. A known name that was spelled out is refused.
-func (r *reader) name(names []string, other uint8) string {
-	c := r.byte()
-	if c != other {
-		r.check(int(c) < len(names) && names[c] != "", "code")
-		return name(names, c)
+// copied is bytes, but what is read is independent of the input, and nil when empty.
+func (c *coder) copied(p *[]byte) {
+	if c.bytes(p); c.reading {
+		*p = append([]byte(nil), *p...)
 	}
-	text := string(r.filled("name"))
-	r.check(code(names, text) == 0, "name")
-	return text
 }
 
-func (r *reader) value() Value {
-	n := r.uint()
+func (c *coder) text(p *string) {
+	b := stringBytes(*p)
+	if c.bytes(&b); c.reading {
+		*p = string(b)
+	}
+}
+
+func (c *coder) filledText(flag uint64, p *string) {
+	if flag != 0 {
+		c.text(p)
+		c.check(*p != "", "length")
+	}
+}
+
+func (c *coder) digest(d *Digest) {
+	b := d[:]
+	if c.raw(&b, uint64(len(d))); c.reading {
+		copy(d[:], b)
+	}
+}
+
+// name codes a known name as its code; behind the code that stands for other names comes the name itself.
+func (c *coder) name(names []string, known, other uint8, p *string) {
+	if code(c, &known, 256); known == other {
+		c.filledText(1, p)
+		c.check(codeOf(names, *p) == 0, "name") // a known name is never spelled out
+		return
+	}
+	c.check(name(names, known) != "", "code")
+	if c.reading {
+		*p = name(names, known)
+	}
+}
+
+// value codes 2 x length and the bytes, or 2 x count + 1 and the spans: offset and 2 x length + quoted.
+func (c *coder) value(v *Value) {
+	n := uint64(len(v.Inline)) << 1
+	if len(v.Spans) > 0 {
+		n = uint64(len(v.Spans))<<1 | 1
+	}
+	c.uint(&n)
 	if n&1 == 0 {
-		return Value{Inline: r.bytes(n >> 1)}
+		c.raw(&v.Inline, n>>1)
+		return
 	}
-	count := n >> 1
-	if count == 0 || count > uint64(len(r.src)) { // a span takes at least two bytes
-		r.fail("spans")
-		return Value{}
+	if c.reading {
+		if n >>= 1; n == 0 || n > uint64(len(c.b)) { // a span takes at least two bytes
+			c.fail("spans")
+			return
+		}
+		own := &c.event.own
+		from := len(own.spans)
+		own.spans = slices.Grow(own.spans, int(n))[:from+int(n)]
+		v.Spans = own.spans[from:len(own.spans):len(own.spans)]
+		clear(v.Spans)
 	}
-	from := len(r.event.own.spans)
-	for range count {
-		r.event.own.spans = append(r.event.own.spans, r.span())
+	for i := range v.Spans {
+		c.span(&v.Spans[i])
 	}
-	spans := r.event.own.spans[from:]
-	return Value{Spans: spans[:len(spans):len(spans)]}
 }
 
-func (r *reader) span() Span {
-	offset, length := r.uint32(), r.uint()
-	s := Span{Offset: offset, Length: uint32(length >> 1), Quoted: length&1 == 1}
-	if length>>1 > math.MaxUint32 || !validSpan(r.event.Structured, s) {
-		r.fail("span")
-		return Span{}
+func (c *coder) span(s *Span) {
+	c.uint32(&s.Offset)
+	length := uint64(s.Length) << 1
+	if s.Quoted {
+		length |= 1
 	}
-	return s
-}
-
-// validSpan tells whether a span lies inside the structured content and, if quoted, has its quotes.
-func validSpan(structured []byte, s Span) bool {
-	end := uint64(s.Offset) + uint64(s.Length)
-	if end > uint64(len(structured)) {
-		return false
+	if c.uint(&length); !c.reading {
+		return
 	}
-	if !s.Quoted {
-		return true
+	s.Length, s.Quoted = uint32(length>>1), length&1 == 1
+	if length>>1 > math.MaxUint32 || !validSpan(c.event.Structured, *s) {
+		c.fail("span")
+		*s = Span{}
 	}
-	return s.Length >= 2 && structured[s.Offset] == '"' && structured[end-1] == '"'
 }

@@ -1,15 +1,10 @@
 package record
 
-import (
-	"bytes"
-	"slices"
-)
-
 // Event is one stored record. What its session knows is not repeated here.
 //
 // An Event is made to be reused: Decode and FromWire overwrite it and keep its memory. The slices of a decoded event alias the
 // bytes it was decoded from, those of a converted one the message of the provider. Do not copy the struct (Activity, Copy and
-// spans point into it); Clone makes an independent one.
+// spans point into it).
 type Event struct {
 	ID           Digest
 	Session      uint32 // ordinal of the Session
@@ -77,45 +72,3 @@ func (e *Event) Reset() {
 
 // Discoverable tells whether search may find the event.
 func (e *Event) Discoverable() bool { return e.Policy == PolicySelected && !e.Excluded }
-
-// Clone returns a deep copy that shares no memory with e.
-func (e *Event) Clone() *Event {
-	c := *e
-	c.own = storage{}
-	c.NativeID = bytes.Clone(e.NativeID)
-	c.Structured = bytes.Clone(e.Structured)
-	c.Body = e.Body.clone()
-	if e.Copy != nil {
-		copied := *e.Copy
-		c.Copy = &copied
-	}
-	if e.Activity != nil {
-		c.Activity = e.Activity.clone()
-	}
-	return &c
-}
-
-func (v Value) clone() Value {
-	return Value{Inline: bytes.Clone(v.Inline), Spans: slices.Clone(v.Spans)}
-}
-
-func (a *Activity) clone() *Activity {
-	c := *a
-	c.CallID = bytes.Clone(a.CallID)
-	c.Facts = slices.Clone(a.Facts)
-	for i := range c.Facts {
-		c.Facts[i].Value = bytes.Clone(c.Facts[i].Value)
-	}
-	if a.Invocation != nil {
-		invocation := *a.Invocation
-		invocation.Arguments.Value = invocation.Arguments.Value.clone()
-		c.Invocation = &invocation
-	}
-	if a.Result != nil {
-		result := *a.Result
-		result.Text.Value = result.Text.Value.clone()
-		result.Structured.Value = result.Structured.Value.clone()
-		c.Result = &result
-	}
-	return &c
-}

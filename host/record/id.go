@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"unsafe"
 
 	"github.com/google/uuid"
 )
@@ -45,53 +46,36 @@ const (
 // ordinaryFrame is room for the framing of ordinary keys: an id of such a key costs no allocation.
 const ordinaryFrame = 512
 
-// appendFrame begins the identity framing: domain, u16be version, kind, u16be field count. Fields follow as u16be tag and LP(bytes).
-func appendFrame(dst []byte, kind byte, fields uint16) []byte {
-	dst = append(dst, identityDomain...)
-	dst = binary.BigEndian.AppendUint16(dst, identityVersion)
-	return binary.BigEndian.AppendUint16(append(dst, kind), fields)
-}
-
-func appendField[T string | []byte](dst []byte, tag uint16, value T) []byte {
-	return appendLP(binary.BigEndian.AppendUint16(dst, tag), value)
+// identity hashes the identity framing: domain, u16be version, kind, u16be field count, then of each field u16be tag and LP(bytes).
+func identity(kind byte, fields ...[]byte) Digest {
+	var room [ordinaryFrame]byte
+	buf := append(room[:0], identityDomain...)
+	buf = binary.BigEndian.AppendUint16(buf, identityVersion)
+	buf = binary.BigEndian.AppendUint16(append(buf, kind), uint16(len(fields)))
+	for i, field := range fields {
+		buf = appendLP(binary.BigEndian.AppendUint16(buf, uint16(i+1)), field)
+	}
+	return sha256.Sum256(buf)
 }
 
 // SourceID returns the digest of a source from its provider id and its anchor (see ValidAnchor).
 func SourceID(provider string, anchor []byte) Digest {
-	var room [ordinaryFrame]byte
-	buf := appendFrame(room[:0], KindSource, 2)
-	buf = appendField(buf, 1, provider)
-	buf = appendField(buf, 2, anchor)
-	return sha256.Sum256(buf)
+	return identity(KindSource, stringBytes(provider), anchor)
 }
 
 // SessionID returns the digest of a session from its source, its logical kind and its native key.
 func SessionID(source Digest, kind string, key []byte) Digest {
-	var room [ordinaryFrame]byte
-	buf := appendFrame(room[:0], KindSession, 3)
-	buf = appendField(buf, 1, source[:])
-	buf = appendField(buf, 2, kind)
-	buf = appendField(buf, 3, key)
-	return sha256.Sum256(buf)
+	return identity(KindSession, source[:], stringBytes(kind), key)
 }
 
-// EventID returns the digest of an event from its source, session, logical item kind and native key. An empty selector stands
-// for none.
+// EventID returns the digest of an event from its source, its session, its logical item kind and its native key. The selector tells
+// several records of one native item apart; an empty one is no field of the framing.
 func EventID(source, session Digest, kind string, key, selector []byte) Digest {
-	fields := uint16(4)
-	if len(selector) > 0 {
-		fields = 5
+	fields := [][]byte{source[:], session[:], stringBytes(kind), key, selector}
+	if len(selector) == 0 {
+		fields = fields[:4]
 	}
-	var room [ordinaryFrame]byte
-	buf := appendFrame(room[:0], KindEvent, fields)
-	buf = appendField(buf, 1, source[:])
-	buf = appendField(buf, 2, session[:])
-	buf = appendField(buf, 3, kind)
-	buf = appendField(buf, 4, key)
-	if len(selector) > 0 {
-		buf = appendField(buf, 5, selector)
-	}
-	return sha256.Sum256(buf)
+	return identity(KindEvent, fields...)
 }
 
 // DescriptorDigest returns the digest of a source's descriptor. It checks that ids and source belong together and is part of no
@@ -124,28 +108,6 @@ func CanonicalID(kind byte, id, source, descriptor Digest) (out [CanonicalIDSize
 	return out
 }
 
-// ParseCanonicalID reads the form that CanonicalID writes. It refuses another length or version, a kind other than session and
-// event, and a UUID that does not belong to the digest.
-func ParseCanonicalID(src []byte) (kind byte, id, source, descriptor Digest, err error) {
-	if len(src) != CanonicalIDSize {
-		return 0, id, source, descriptor, corrupt("canonical id: %d bytes instead of %d", len(src), CanonicalIDSize)
-	}
-	if v := binary.BigEndian.Uint16(src); v != identityVersion {
-		return 0, id, source, descriptor, corrupt("canonical id: unknown version %d", v)
-	}
-	kind = src[2]
-	if kind != KindSession && kind != KindEvent {
-		return 0, id, source, descriptor, corrupt("canonical id: unknown kind %d", kind)
-	}
-	copy(id[:], src[3:])
-	copy(source[:], src[35:])
-	copy(descriptor[:], src[67:])
-	if id.UUID() != uuid.UUID(src[99:]) {
-		return 0, id, source, descriptor, corrupt("canonical id: the UUID does not belong to the digest")
-	}
-	return kind, id, source, descriptor, nil
-}
-
 const lineageDomain = "ctx-provider-root-source-identity-v1\x00"
 
 // NamedRootLineage returns the lineage of a named root of a provider. The empty name gives the lineage of the provider's
@@ -163,3 +125,6 @@ func appendLP[T string | []byte](dst []byte, value T) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(len(value)))
 	return append(dst, value...)
 }
+
+// stringBytes views a string as bytes. The bytes must not be changed; every use only reads or copies them.
+func stringBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
@@ -25,6 +26,9 @@ const (
 	tkList
 )
 
+// tkNames begin the JSON forms of typed keys.
+var tkNames = [...]string{`"Null"`, `{"Bytes":`, `{"Utf8":`, `{"I64":`, `{"U64":`, `{"F64Bits":`, `{"Bool":`, `{"Composite":`}
+
 const (
 	keyNative    byte = 1
 	keyComposite byte = 2
@@ -33,8 +37,7 @@ const (
 	anchorNative  byte = 1
 	anchorLineage byte = 2
 
-	stabilityMax         byte = 3
-	stabilityRevisionKey byte = 3 // the only one with a scope
+	stabilityRevisionKey = 3 // the largest, and the only one with a scope
 )
 
 // Limits of keys and of the names around them, in bytes unless said otherwise.
@@ -50,209 +53,205 @@ const (
 
 // ValidTypedKey checks that key is exactly one typed key within the limits. The error is a *Rejection.
 func ValidTypedKey(key []byte) error {
-	rest, err := skipTypedKey(key, MaxTypedKey, 0)
-	if err != nil {
-		return err
-	}
-	return noRest(rest)
+	w := keyWalker{rest: key}
+	w.typedKey(MaxTypedKey, 0)
+	return w.end()
 }
 
 // ValidNativeKey checks a native key (or selector) of any of the three forms. The error is a *Rejection.
 func ValidNativeKey(key []byte) error {
-	if len(key) == 0 {
-		return reject(RejectInvalidKey, "empty native key")
-	}
-	if len(key) > MaxNativeKey {
+	if len(key) == 0 || len(key) > MaxNativeKey {
 		return reject(RejectInvalidKey, "native key of %d bytes", len(key))
 	}
-	form := key[0]
-	if form < keyNative || form > keyPosition {
-		return reject(RejectInvalidKey, "unknown form %d of a native key", form)
-	}
-	_, rest, err := keyName(key[1:])
-	if err != nil {
-		return err
-	}
-	switch form {
+	w := keyWalker{rest: key[1:]}
+	w.name()
+	switch key[0] {
 	case keyNative:
-		rest, err = skipTypedKey(rest, MaxTypedKey, 0)
+		w.typedKey(MaxTypedKey, 0)
 	case keyComposite:
-		rest, err = skipItems(rest, MaxTypedKey, 0)
+		w.items(MaxTypedKey, 1) // as deep as its list form
+	case keyPosition:
+		stability := w.number(1)
+		if stability == 0 || stability > stabilityRevisionKey {
+			w.fail("bad stability of a position")
+		}
+		if w.typedKey(MaxTypedKey, 0); stability == stabilityRevisionKey {
+			w.typedKey(MaxRevision, 0)
+		}
 	default:
-		rest, err = skipPosition(rest)
+		w.fail("unknown form of a native key")
 	}
-	if err != nil {
-		return err
-	}
-	return noRest(rest)
+	return w.end()
 }
 
 // ValidAnchor checks the anchor of a source. The error is a *Rejection.
 func ValidAnchor(anchor []byte) error {
-	if len(anchor) == 0 {
-		return reject(RejectInvalidKey, "empty anchor")
-	}
-	switch anchor[0] {
-	case anchorLineage:
-		if len(anchor) != 1+len(Digest{}) {
-			return reject(RejectInvalidKey, "lineage anchor of %d bytes", len(anchor))
-		}
+	switch {
+	case len(anchor) == 1+len(Digest{}) && anchor[0] == anchorLineage:
 		return nil
-	case anchorNative:
+	case len(anchor) > 0 && anchor[0] == anchorNative:
 		return ValidNativeKey(anchor)
 	}
-	return reject(RejectInvalidKey, "unknown form %d of an anchor", anchor[0])
+	return reject(RejectInvalidKey, "unknown form of an anchor")
 }
 
-func noRest(rest []byte) error {
-	if len(rest) > 0 {
-		return reject(RejectInvalidKey, "%d bytes behind a key", len(rest))
+// keyWalker reads a key and, if asked, writes its JSON form. The first violation is kept.
+type keyWalker struct {
+	rest []byte
+	json bool
+	out  []byte
+	err  *Rejection
+}
+
+func (w *keyWalker) fail(what string) {
+	if w.err == nil {
+		w.err = reject(RejectInvalidKey, "%s", what)
+	}
+	w.rest = nil
+}
+
+func (w *keyWalker) end() error {
+	if len(w.rest) > 0 {
+		w.fail("bytes behind a key")
+	}
+	if w.err != nil {
+		return w.err
 	}
 	return nil
 }
 
-// lp reads LP(x) from src.
-func lp(src []byte) (value, rest []byte, err error) {
-	if len(src) < 8 {
-		return nil, nil, reject(RejectInvalidKey, "cut length in a key")
+// take reads n bytes.
+func (w *keyWalker) take(n uint64) []byte {
+	if n > uint64(len(w.rest)) {
+		w.fail("a key is cut")
+		return nil
 	}
-	n := binary.BigEndian.Uint64(src)
-	if n > uint64(len(src)-8) {
-		return nil, nil, reject(RejectInvalidKey, "length beyond the end of a key")
-	}
-	return src[8 : 8+n], src[8+n:], nil
+	b := w.rest[:n]
+	w.rest = w.rest[n:]
+	return b
 }
 
-func keyName(src []byte) (name, rest []byte, err error) {
-	name, rest, err = lp(src)
-	if err != nil {
-		return nil, nil, err
-	}
+// number reads a big-endian number of a width of 1, 4 or 8 bytes, zero when it is cut.
+func (w *keyWalker) number(width uint64) uint64 {
+	var wide [8]byte
+	copy(wide[8-width:], w.take(width))
+	return binary.BigEndian.Uint64(wide[:])
+}
+
+// lp reads LP(x).
+func (w *keyWalker) lp() []byte { return w.take(w.number(8)) }
+
+func (w *keyWalker) name() []byte {
+	name := w.lp()
 	if len(name) == 0 || len(name) > MaxName || !utf8.Valid(name) {
-		return nil, nil, reject(RejectInvalidKey, "bad namespace of a key")
+		w.fail("bad namespace of a key")
 	}
-	return name, rest, nil
+	return name
 }
 
-func skipTypedKey(src []byte, limit, depth int) (rest []byte, err error) {
-	if len(src) == 0 {
-		return nil, reject(RejectInvalidKey, "a typed key is missing")
+func (w *keyWalker) typedKey(limit, depth int) {
+	before := len(w.rest)
+	tag := byte(w.number(1))
+	if tag >= byte(len(tkNames)) || depth > maxKeyDepth {
+		w.fail("unknown or too deeply nested typed key")
 	}
-	if depth > maxKeyDepth {
-		return nil, reject(RejectInvalidKey, "lists nested too deeply in a typed key")
+	if w.err != nil {
+		return
 	}
-	rest = src[1:]
-	switch src[0] {
+	w.write(tkNames[tag])
+	switch tag {
 	case tkNull:
-	case tkBytes, tkUTF8:
-		var value []byte
-		if value, rest, err = lp(rest); err != nil {
-			return nil, err
+		return
+	case tkBytes:
+		value := w.lp()
+		w.write("[")
+		for i := 0; w.json && i < len(value); i++ {
+			w.separate(i)
+			w.writeUint(uint64(value[i]))
 		}
-		if src[0] == tkUTF8 && (len(value) == 0 || !utf8.Valid(value)) {
-			return nil, reject(RejectInvalidKey, "a text component is empty or not UTF-8")
+		w.write("]")
+	case tkUTF8:
+		value := w.lp()
+		if len(value) == 0 || !utf8.Valid(value) {
+			w.fail("a text component is empty or not UTF-8")
 		}
-	case tkI64, tkU64, tkF64:
-		if len(rest) < 8 {
-			return nil, reject(RejectInvalidKey, "cut number in a typed key")
+		if w.json {
+			w.out = canonical.AppendString(w.out, value)
 		}
-		rest = rest[8:]
+	case tkI64:
+		if n := int64(w.number(8)); w.json {
+			w.out = strconv.AppendInt(w.out, n, 10)
+		}
+	case tkU64, tkF64:
+		w.writeUint(w.number(8))
 	case tkBool:
-		if len(rest) == 0 || rest[0] > 1 {
-			return nil, reject(RejectInvalidKey, "bad boolean in a typed key")
+		n := w.number(1)
+		if n > 1 {
+			w.fail("bad boolean in a typed key")
 		}
-		rest = rest[1:]
+		w.write(strconv.FormatBool(n == 1))
 	case tkList:
-		if rest, err = skipItems(rest, limit, depth+1); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, reject(RejectInvalidKey, "unknown typed key %d", src[0])
+		w.items(limit, depth+1)
 	}
-	if len(src)-len(rest) > limit {
-		return nil, reject(RejectInvalidKey, "typed key over %d bytes", limit)
+	w.write("}")
+	if before-len(w.rest) > limit {
+		w.fail("typed key over its limit")
 	}
-	return rest, nil
 }
 
-// skipItems reads u32be n and n typed keys. The items are limited as a whole, so that a composite key also fits its list form.
-func skipItems(src []byte, limit, depth int) (rest []byte, err error) {
-	if len(src) < 4 {
-		return nil, reject(RejectInvalidKey, "cut list in a key")
-	}
-	n := binary.BigEndian.Uint32(src)
+// items reads u32be n and n typed keys. The items are limited as a whole, so that a composite key also fits its list form.
+func (w *keyWalker) items(limit, depth int) {
+	before := len(w.rest)
+	n := w.number(4)
 	if n > MaxComponents {
-		return nil, reject(RejectInvalidKey, "%d components of a key", n)
+		w.fail("too many components of a key")
 	}
-	rest = src[4:]
-	for range n {
-		if rest, err = skipTypedKey(rest, limit, depth); err != nil {
-			return nil, err
-		}
+	w.write("[")
+	for i := 0; i < int(n) && w.err == nil; i++ {
+		w.separate(i)
+		w.typedKey(limit, depth)
 	}
-	if 1+len(src)-len(rest) > limit {
-		return nil, reject(RejectInvalidKey, "components over %d bytes", limit)
+	w.write("]")
+	if 1+before-len(w.rest) > limit {
+		w.fail("components over their limit")
 	}
-	return rest, nil
 }
 
-func skipPosition(src []byte) (rest []byte, err error) {
-	if len(src) == 0 || src[0] == 0 || src[0] > stabilityMax {
-		return nil, reject(RejectInvalidKey, "bad stability of a position")
+func (w *keyWalker) write(text string) {
+	if w.json {
+		w.out = append(w.out, text...)
 	}
-	rest, err = skipTypedKey(src[1:], MaxTypedKey, 0)
-	if err != nil || src[0] != stabilityRevisionKey {
-		return rest, err
-	}
-	return skipTypedKey(rest, MaxRevision, 0)
 }
 
-// AppendTypedUTF8 appends the typed key of a text. An empty text has no typed key: nothing is appended.
-func AppendTypedUTF8(dst []byte, text string) []byte {
-	if text == "" {
-		return dst
+func (w *keyWalker) separate(i int) {
+	if i > 0 {
+		w.write(",")
 	}
-	return appendLP(append(dst, tkUTF8), text)
 }
 
-// AppendTypedU64 appends the typed key of a number.
-func AppendTypedU64(dst []byte, n uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, tkU64), n)
-}
-
-// AppendNativeID appends the native key of one typed key under a namespace.
-func AppendNativeID(dst []byte, namespace string, typedKey []byte) []byte {
-	return append(appendLP(append(dst, keyNative), namespace), typedKey...)
-}
-
-// AppendComposite appends the native key of several typed keys under a namespace.
-func AppendComposite(dst []byte, namespace string, typedKeys ...[]byte) []byte {
-	dst = appendLP(append(dst, keyComposite), namespace)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(typedKeys)))
-	for _, key := range typedKeys {
-		dst = append(dst, key...)
+func (w *keyWalker) writeUint(n uint64) {
+	if w.json {
+		w.out = strconv.AppendUint(w.out, n, 10)
 	}
-	return dst
 }
 
 // AppendTypedKeyOf appends the typed key that a valid native key holds: the components of a composite as a list, of a position
 // the position without its scope.
 func AppendTypedKeyOf(dst, nativeKey []byte) []byte {
-	_, rest, err := keyName(nativeKey[1:])
-	if err != nil {
+	w := keyWalker{rest: nativeKey[1:]}
+	w.name()
+	switch {
+	case w.err != nil:
 		return dst
+	case nativeKey[0] == keyComposite:
+		dst = append(dst, tkList)
+	case nativeKey[0] == keyPosition:
+		w.take(1)
+		key := w.rest
+		w.typedKey(MaxTypedKey, 0)
+		return append(dst, key[:len(key)-len(w.rest)]...)
 	}
-	switch nativeKey[0] {
-	case keyComposite:
-		return append(append(dst, tkList), rest...)
-	case keyPosition:
-		after, err := skipTypedKey(rest[1:], MaxTypedKey, 0)
-		if err != nil {
-			return dst
-		}
-		return append(dst, rest[1:len(rest)-len(after)]...)
-	}
-	return append(dst, rest...)
+	return append(dst, w.rest...)
 }
 
 // WithLineage returns the anchor of the same source under a named root: the typed key becomes the list of the lineage and the
@@ -261,139 +260,61 @@ func WithLineage(anchor []byte, lineage Digest) []byte {
 	if len(anchor) == 0 || anchor[0] == anchorLineage {
 		return append([]byte{anchorLineage}, lineage[:]...)
 	}
-	name, key, err := keyName(anchor[1:])
-	if err != nil {
+	w := keyWalker{rest: anchor[1:]}
+	name := w.name()
+	if w.err != nil {
 		return anchor
 	}
 	out := make([]byte, 0, len(anchor)+64)
 	out = appendLP(append(out, anchorNative), name)
 	out = binary.BigEndian.AppendUint32(append(out, tkList), 2)
 	out = appendLP(append(out, tkBytes), lineage[:])
-	return append(out, key...)
+	return append(out, w.rest...)
 }
 
-// AppendTypedKeyJSON appends the JSON form of a valid typed key: "Null", {"Utf8":"a"}, {"Bytes":[1,2]}, {"I64":-1}, {"U64":1},
-// {"F64Bits":1}, {"Bool":true}, {"Composite":[...]}.
+// AppendTypedKeyJSON appends the JSON form of a typed key: "Null", {"Utf8":"a"}, {"Bytes":[1,2]}, {"I64":-1}, {"U64":1},
+// {"F64Bits":1}, {"Bool":true}, {"Composite":[...]}; null for one that is not valid.
 func AppendTypedKeyJSON(dst, typedKey []byte) []byte {
-	dst, _ = appendTypedKeyJSON(dst, typedKey)
-	return dst
-}
-
-func appendTypedKeyJSON(dst, key []byte) (out, rest []byte) {
-	if len(key) == 0 {
-		return append(dst, "null"...), nil
+	w := keyWalker{rest: typedKey, json: true, out: dst}
+	if w.typedKey(MaxTypedKey, 0); w.err != nil {
+		return append(dst, "null"...)
 	}
-	rest = key[1:]
-	switch key[0] {
-	case tkBytes, tkUTF8:
-		value, after, err := lp(rest)
-		if err != nil {
-			return append(dst, "null"...), nil
-		}
-		if key[0] == tkUTF8 {
-			dst = canonical.AppendString(append(dst, `{"Utf8":`...), value)
-			return append(dst, '}'), after
-		}
-		return appendBytesJSON(dst, value), after
-	case tkI64, tkU64, tkF64:
-		if len(rest) < 8 {
-			return append(dst, "null"...), nil
-		}
-		n := binary.BigEndian.Uint64(rest)
-		switch key[0] {
-		case tkI64:
-			dst = strconv.AppendInt(append(dst, `{"I64":`...), int64(n), 10)
-		case tkU64:
-			dst = strconv.AppendUint(append(dst, `{"U64":`...), n, 10)
-		default:
-			dst = strconv.AppendUint(append(dst, `{"F64Bits":`...), n, 10)
-		}
-		return append(dst, '}'), rest[8:]
-	case tkBool:
-		if len(rest) == 0 {
-			return append(dst, "null"...), nil
-		}
-		dst = strconv.AppendBool(append(dst, `{"Bool":`...), rest[0] == 1)
-		return append(dst, '}'), rest[1:]
-	case tkList:
-		return appendListJSON(dst, rest)
-	}
-	return append(dst, `"Null"`...), rest
-}
-
-func appendBytesJSON(dst, value []byte) []byte {
-	dst = append(dst, `{"Bytes":[`...)
-	for i, b := range value {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendUint(dst, uint64(b), 10)
-	}
-	return append(dst, "]}"...)
-}
-
-func appendListJSON(dst, rest []byte) (out, after []byte) {
-	if len(rest) < 4 {
-		return append(dst, "null"...), nil
-	}
-	n := binary.BigEndian.Uint32(rest)
-	rest = rest[4:]
-	dst = append(dst, `{"Composite":[`...)
-	for i := range n {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if dst, rest = appendTypedKeyJSON(dst, rest); rest == nil {
-			break
-		}
-	}
-	return append(dst, "]}"...), rest
-}
-
-// TypedText returns the text of a typed key of UTF-8; ok is false for every other key.
-func TypedText(typedKey []byte) (text []byte, ok bool) {
-	if len(typedKey) == 0 || typedKey[0] != tkUTF8 {
-		return nil, false
-	}
-	text, rest, err := lp(typedKey[1:])
-	return text, err == nil && len(rest) == 0
+	return w.out
 }
 
 // CustomIdentity returns what the native id of an event of provider custom says of its origin: the components of
 // [provider key, source id, native id]. ok is false for an id of another shape.
 func CustomIdentity(nativeID []byte) (providerKey, sourceID []byte, ok bool) {
-	if len(nativeID) < 5 || nativeID[0] != tkList || binary.BigEndian.Uint32(nativeID[1:]) != 3 {
+	id, isTriple := bytes.CutPrefix(nativeID, []byte{tkList, 0, 0, 0, 3})
+	w := keyWalker{rest: id}
+	text := func() []byte {
+		if w.number(1) != uint64(tkUTF8) {
+			w.fail("no text")
+		}
+		return w.lp()
+	}
+	providerKey, sourceID = text(), text()
+	if !isTriple || w.err != nil {
 		return nil, nil, false
 	}
-	var texts [2][]byte
-	rest := nativeID[5:]
-	for i := range texts {
-		if len(rest) == 0 || rest[0] != tkUTF8 {
-			return nil, nil, false
-		}
-		var err error
-		if texts[i], rest, err = lp(rest[1:]); err != nil {
-			return nil, nil, false
-		}
-	}
-	return texts[0], texts[1], true
+	return providerKey, sourceID, true
 }
 
 // appendAnchorJSON appends {"CatalogLineage":"<64 hex>"} or {"ProviderNative":{"key":...,"namespace":...}}.
 func appendAnchorJSON(dst, anchor []byte) []byte {
 	if len(anchor) == 1+len(Digest{}) && anchor[0] == anchorLineage {
-		dst = append(dst, `{"CatalogLineage":"`...)
-		dst = hex.AppendEncode(dst, anchor[1:])
+		dst = hex.AppendEncode(append(dst, `{"CatalogLineage":"`...), anchor[1:])
 		return append(dst, `"}`...)
 	}
 	if len(anchor) == 0 {
 		return append(dst, "null"...)
 	}
-	namespace, key, err := keyName(anchor[1:])
-	if err != nil {
+	w := keyWalker{rest: anchor[1:]}
+	namespace := w.name()
+	if w.err != nil {
 		return append(dst, "null"...)
 	}
-	dst = AppendTypedKeyJSON(append(dst, `{"ProviderNative":{"key":`...), key)
+	dst = AppendTypedKeyJSON(append(dst, `{"ProviderNative":{"key":`...), w.rest)
 	dst = canonical.AppendString(append(dst, `,"namespace":`...), namespace)
 	return append(dst, "}}"...)
 }

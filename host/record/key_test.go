@@ -11,7 +11,7 @@ import (
 func nest(depth int) []byte {
 	key := null()
 	for range depth {
-		key = list(key)
+		key = keyList(key)
 	}
 	return key
 }
@@ -29,8 +29,8 @@ func TestTypedKeys(t *testing.T) {
 		"large":        {AppendTypedU64(nil, 1<<64-1), `{"U64":18446744073709551615}`},
 		"float":        {[]byte{tkF64, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0}, `{"F64Bits":4607182418800017408}`},
 		"true":         {[]byte{tkBool, 1}, `{"Bool":true}`},
-		"empty list":   {list(), `{"Composite":[]}`},
-		"list of list": {list(text("a"), list(null(), AppendTypedU64(nil, 0))), `{"Composite":[{"Utf8":"a"},{"Composite":["Null",{"U64":0}]}]}`},
+		"empty list":   {keyList(), `{"Composite":[]}`},
+		"list of list": {keyList(text("a"), keyList(null(), AppendTypedU64(nil, 0))), `{"Composite":[{"Utf8":"a"},{"Composite":["Null",{"U64":0}]}]}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 		"no boolean":             {tkBool},
 		"cut list":               {tkList, 0, 0},
 		"list with too few":      {tkList, 0, 0, 0, 2, tkNull},
-		"257 items":              list(bytes.Split(bytes.Repeat([]byte{tkNull}, 257), nil)...),
+		"257 items":              keyList(bytes.Split(bytes.Repeat([]byte{tkNull}, 257), nil)...),
 		"64 KiB and the framing": text(strings.Repeat("x", MaxTypedKey-8)),
 		"too deep":               nest(maxKeyDepth + 1),
 	}
@@ -129,7 +129,7 @@ func TestTypedKeyOf(t *testing.T) {
 	position = append(position, text("rev")...)
 	for name, test := range map[string]struct{ key, want []byte }{
 		"native":    {AppendNativeID(nil, "ns", text("a")), text("a")},
-		"composite": {AppendComposite(nil, "ns", text("a"), null()), list(text("a"), null())},
+		"composite": {AppendComposite(nil, "ns", text("a"), null()), keyList(text("a"), null())},
 		"position":  {position, AppendTypedU64(nil, 4)},
 	} {
 		if got := AppendTypedKeyOf(nil, test.key); !bytes.Equal(got, test.want) {
@@ -139,31 +139,19 @@ func TestTypedKeyOf(t *testing.T) {
 }
 
 func TestCustomIdentity(t *testing.T) {
-	key, source, ok := CustomIdentity(list(text("acme"), text("s1"), AppendTypedU64(nil, 1)))
+	key, source, ok := CustomIdentity(keyList(text("acme"), text("s1"), AppendTypedU64(nil, 1)))
 	if !ok || string(key) != "acme" || string(source) != "s1" {
 		t.Errorf("got %q %q %v", key, source, ok)
 	}
-	for _, other := range [][]byte{nil, text("acme"), list(text("a"), text("b")), list(text("a"), null(), null()), list(null(), null(), null())} {
+	for _, other := range [][]byte{nil, text("acme"), keyList(text("a"), text("b")), keyList(text("a"), null(), null()), keyList(null(), null(), null())} {
 		if _, _, ok := CustomIdentity(other); ok {
 			t.Errorf("%x accepted", other)
 		}
 	}
 }
 
-func TestTypedText(t *testing.T) {
-	if got, ok := TypedText(text("call_1")); !ok || string(got) != "call_1" {
-		t.Errorf("got %q, %v", got, ok)
-	}
-	for _, other := range [][]byte{nil, null(), append(text("a"), 0), {tkUTF8, 1}} {
-		if _, ok := TypedText(other); ok {
-			t.Errorf("%x accepted", other)
-		}
-	}
-}
-
-// Keys come from plugins: whatever is accepted can be written as JSON and taken apart.
 func FuzzNativeKey(f *testing.F) {
-	f.Add(AppendNativeID(nil, "ns", list(text("a"), null(), AppendTypedU64(nil, 1))))
+	f.Add(AppendNativeID(nil, "ns", keyList(text("a"), null(), AppendTypedU64(nil, 1))))
 	f.Add(AppendComposite(nil, "ns", text("a"), []byte{tkBool, 1}))
 	f.Add(append(append(appendLP([]byte{keyPosition}, "kind"), 3, tkNull), text("r")...))
 	f.Fuzz(func(t *testing.T, key []byte) {

@@ -7,22 +7,18 @@ import "slices"
 //
 // A result is excluded only while its call id belongs to exactly one result of the source, which is known for certain at the end
 // alone. The linker therefore decides at once and may take a decision back: after the last event, Retracted names the events that
-// must become searchable again. The store then admits them once more, or the source is read again with a linker that was told to Deny
-// them. This is rare: agents do not repeat call ids.
+// must become searchable again and that the store admits once more. This is rare: agents do not repeat call ids.
 //
 // Memory is bounded: call ids are kept as 32-bit hashes, past maxExact of them as a Bloom filter. A collision can only make a result
 // look repeated, so that it stays searchable.
 type Linker struct {
 	seen     callSet
-	pending  []uint32        // hashes of retrieval calls without a result, oldest first
-	excluded []excludedCall  // results excluded so far
-	tainted  bool            // a result without a call id: no result of this source is unique for certain
-	denied   map[Digest]bool // never exclude these
+	pending  []uint32       // hashes of retrieval calls without a result, oldest first
+	excluded []excludedCall // results excluded so far
+	tainted  bool           // a result without a call id: no result of this source is unique for certain
 
 	retracted []Digest
 	fullScan  bool
-
-	converted Event // scratch of ObserveWire
 }
 
 // excludedCall is a call whose result is excluded.
@@ -38,70 +34,36 @@ const (
 	maxExcluded = 512 // further results stay searchable
 )
 
-// Deny makes the linker leave these events searchable; give it what another linker retracted.
-func (l *Linker) Deny(events []Digest) {
-	if l.denied == nil {
-		l.denied = make(map[Digest]bool, len(events))
-	}
-	for _, event := range events {
-		l.denied[event] = true
-	}
-}
-
 // Retracted returns the events that were excluded and must become searchable, because a later event made their link unproven.
 // fullScan tells that one of them was excluded before the state was restored: the source must be read from the start.
 func (l *Linker) Retracted() (events []Digest, fullScan bool) { return l.retracted, l.fullScan }
 
 // Observe looks at the next event of the source and sets its Excluded mark.
-func (l *Linker) Observe(e *Event) {
-	o := observation{output: isOutput(e.Type), hasBody: e.HasBody}
-	if a := e.Activity; a != nil {
-		o.callID = a.CallID
-		o.result = a.Result != nil
-		if a.Invocation != nil {
-			o.call = true
-			o.mayRetrieve = mayRetrieve(a.Invocation.Protocol, a.Invocation.Server, a.Invocation.Tool)
-		}
-	}
-	e.Excluded = e.Policy == PolicySelected && l.observe(&o, func() *Event { return e }) && !l.denied[e.ID]
-}
-
-// observation is what the linker needs of every event. The event itself is only asked for when it may be excluded.
-type observation struct {
-	callID      []byte
-	output      bool // an event of an output type
-	call        bool // has an invocation
-	mayRetrieve bool
-	result      bool // has a result
-	hasBody     bool
-}
+func (l *Linker) Observe(e *Event) { e.Excluded = l.derived(e) && e.Policy == PolicySelected }
 
 func isOutput(eventType string) bool {
 	return eventType == ToolOutput || eventType == CommandOutput || eventType == CommandFinished
 }
 
-func (l *Linker) observe(o *observation, event func() *Event) (excluded bool) {
-	if len(o.callID) == 0 {
-		if o.output {
+func (l *Linker) derived(e *Event) bool {
+	a := e.Activity
+	if a == nil || len(a.CallID) == 0 {
+		if isOutput(e.Type) {
 			l.taint()
 		}
 		return false
 	}
-	hash := hashCall(o.callID)
-	contributions := make([]Verdict, 0, 2)
-	if o.call {
-		verdict := VerdictUnknown
-		if o.mayRetrieve {
-			if e := event(); e != nil {
-				verdict = invocationVerdict(e)
-			}
-		}
+	hash := hashCall(a.CallID)
+	var room [2]Verdict
+	contributions := room[:0]
+	if a.Invocation != nil {
+		verdict := invocationVerdict(e)
 		l.invoked(hash, verdict)
 		contributions = append(contributions, verdict)
 	}
-	if o.result {
+	if a.Result != nil {
 		verdict := VerdictUnknown
-		if l.finished(hash, o, event) {
+		if l.finished(hash, e) {
 			verdict = VerdictDerived
 		}
 		contributions = append(contributions, verdict)
@@ -111,11 +73,11 @@ func (l *Linker) observe(o *observation, event func() *Event) (excluded bool) {
 
 // invoked notes an invocation.
 func (l *Linker) invoked(hash uint32, verdict Verdict) {
-	if !l.seen.add(hash, seenCall) {
+	if !l.seen.add(hash) {
 		// Two invocations: which one a result belongs to is not proven.
 		l.pending = slices.DeleteFunc(l.pending, func(h uint32) bool { return h == hash })
-		if x := l.find(hash); x != nil {
-			x.repeated = true
+		if x := l.find(hash); x >= 0 {
+			l.excluded[x].repeated = true
 		}
 		return
 	}
@@ -129,21 +91,16 @@ func (l *Linker) invoked(hash uint32, verdict Verdict) {
 }
 
 // finished notes a result and tells whether it is derived.
-func (l *Linker) finished(hash uint32, o *observation, event func() *Event) bool {
-	first := l.seen.add(hash, seenResult)
-	if !first {
-		return l.finishedAgain(hash, o, event)
+func (l *Linker) finished(hash uint32, e *Event) bool {
+	if !l.seen.add(resultHash(hash)) {
+		return l.finishedAgain(hash, e)
 	}
 	at := slices.Index(l.pending, hash)
 	if at < 0 {
 		return false
 	}
 	l.pending = slices.Delete(l.pending, at, at+1)
-	if l.tainted || len(l.excluded) == maxExcluded {
-		return false
-	}
-	e := event()
-	if e == nil || l.denied[e.ID] || !resultProven(e) {
+	if l.tainted || len(l.excluded) == maxExcluded || !resultProven(e) {
 		return false
 	}
 	l.excluded = append(l.excluded, excludedCall{hash: hash, events: []Digest{e.ID}})
@@ -152,45 +109,40 @@ func (l *Linker) finished(hash uint32, o *observation, event func() *Event) bool
 
 // finishedAgain handles a further result of a call id. One stored without a body, because the first carries it, does not count
 // against the first and shares its exclusion unless it declares a failure; any other takes the exclusion of the first back.
-func (l *Linker) finishedAgain(hash uint32, o *observation, event func() *Event) bool {
-	x := l.find(hash)
-	if x == nil {
+func (l *Linker) finishedAgain(hash uint32, e *Event) bool {
+	at := l.find(hash)
+	if at < 0 {
 		return false
 	}
-	if o.hasBody || x.repeated {
-		l.retract(x)
-		l.excluded = slices.DeleteFunc(l.excluded, func(c excludedCall) bool { return c.hash == hash })
-		return false
+	if x := &l.excluded[at]; !e.HasBody && !x.repeated {
+		if declaresFailure(e.Activity) {
+			return false
+		}
+		x.events = append(x.events, e.ID)
+		return true
 	}
-	e := event()
-	if e == nil || l.denied[e.ID] || declaresFailure(e.Activity) {
-		return false
-	}
-	x.events = append(x.events, e.ID)
-	return true
+	l.retract(l.excluded[at])
+	l.excluded = slices.Delete(l.excluded, at, at+1)
+	return false
 }
 
 // taint takes all exclusions of results back and allows no further one.
 func (l *Linker) taint() {
-	for i := range l.excluded {
-		l.retract(&l.excluded[i])
+	for _, x := range l.excluded {
+		l.retract(x)
 	}
 	l.excluded = nil
 	l.tainted = true
 }
 
-func (l *Linker) retract(x *excludedCall) {
+func (l *Linker) retract(x excludedCall) {
 	l.retracted = append(l.retracted, x.events...)
 	l.fullScan = l.fullScan || len(x.events) == 0
 }
 
-func (l *Linker) find(hash uint32) *excludedCall {
-	for i := range l.excluded {
-		if l.excluded[i].hash == hash {
-			return &l.excluded[i]
-		}
-	}
-	return nil
+// find returns the place of an excluded call, -1 if it is not excluded.
+func (l *Linker) find(hash uint32) int {
+	return slices.IndexFunc(l.excluded, func(x excludedCall) bool { return x.hash == hash })
 }
 
 // declaresFailure tells whether a result says that the call failed, or says something that is not known to mean success.

@@ -46,12 +46,6 @@ func FirstAt(unixMilli int64) (k RangeKey) {
 	return k
 }
 
-// FirstUntimed returns the border between the timed events and the untimed tail.
-func FirstUntimed() (k RangeKey) {
-	k[0] = 1
-	return k
-}
-
 // Time returns the time of the event; timed is false for one of the untimed tail.
 func (k RangeKey) Time() (unixMilli int64, timed bool) {
 	if k[0] != 0 {
@@ -65,12 +59,6 @@ func (k RangeKey) Sequence() uint64 { return binary.BigEndian.Uint64(k[9:]) }
 
 // Event returns the digest of the event.
 func (k RangeKey) Event() Digest { return Digest(k[17:49]) }
-
-// EncodedBytes returns the length of the Core record.
-func (k RangeKey) EncodedBytes() uint32 { return binary.BigEndian.Uint32(k[49:]) }
-
-// ContentBytes returns the length of the content of the Core record.
-func (k RangeKey) ContentBytes() uint32 { return binary.BigEndian.Uint32(k[53:]) }
 
 // SessionKeySize is the length of a SessionKey.
 const SessionKeySize = 54
@@ -114,15 +102,4 @@ func (k SessionKey) Event() (d Digest) {
 	d[8] = d[8]&0x3f | k[37]<<6
 	copy(d[16:], k[38:])
 	return d
-}
-
-// Sequence returns the sequence of the event.
-func (k SessionKey) Sequence() uint64 { return binary.BigEndian.Uint64(k[0:]) }
-
-// Time returns the time of the event, if it has one.
-func (k SessionKey) Time() (unixMilli int64, timed bool) {
-	if k[12] == 0 {
-		return 0, false
-	}
-	return int64(binary.BigEndian.Uint64(k[13:]) ^ signBit), true
 }

@@ -8,84 +8,72 @@ import (
 	"unicode/utf8"
 )
 
-// Projection is the search text of an event. Text[:Body] is the normalized body; the rest are the other parts.
-type Projection struct {
-	Text []byte
-	Body int
-}
-
-// Fill makes p the projection of e and reuses the memory of p. It is empty for an event that is not discoverable.
-func (p *Projection) Fill(e *Event) { p.Text, p.Body = appendProjection(p.Text[:0], e) }
-
-// AppendProjection appends the search text of an event, nothing for one that is not discoverable. Its parts, empty ones left out,
-// are joined with LF: body, structured content, protocol, server, tool, arguments, result status, result text, structured result,
-// facts. Call ids, times, durations and capture states are no part of it.
+// Projection is the search text of an event: its parts, empty ones left out, joined with LF in the order body, structured content,
+// protocol, server, tool, arguments, result status, result text, structured result, facts. Call ids, times, durations and capture
+// states are no part of it. Text[:Body] is the body.
 //
 // Every value is given once. Pieces of the structured content that the body is made of are replaced by an ellipsis there (a quoted
 // piece stands decoded in the body: it is the same value). A captured value that lies in the structured content has been given with
 // it. Any other part is left out when an earlier part contains it as a whole, between word borders.
-func AppendProjection(dst []byte, e *Event) []byte {
-	dst, _ = appendProjection(dst, e)
-	return dst
+type Projection struct {
+	Text []byte
+	Body int
+
+	budget int // bytes that may still be searched for repeated parts
 }
 
 // containmentBudget bounds the bytes that are searched for repeated parts of one event (thousands of facts beside a body of
 // megabytes). Past it parts are simply added, which makes the text longer and loses nothing.
 const containmentBudget = 32 << 20
 
-// projector appends parts to a text that begins at from.
-type projector struct {
-	text   []byte
-	from   int
-	budget int
-}
-
-func appendProjection(dst []byte, e *Event) (text []byte, body int) {
+// Fill makes p the projection of e and reuses the memory of p. It is empty for an event that is not discoverable.
+func (p *Projection) Fill(e *Event) {
+	*p = Projection{Text: p.Text[:0], budget: containmentBudget}
 	if !e.Discoverable() {
-		return dst, 0
+		return
 	}
-	p := projector{text: dst, from: len(dst), budget: containmentBudget}
-	p.text = e.AppendBody(p.text)
-	body = len(p.text) - p.from
+	p.Text = e.AppendBody(p.Text)
+	p.Body = len(p.Text)
 	p.structured(e)
-	if a := e.Activity; a != nil {
-		if call := a.Invocation; call != nil {
-			p.add(stringBytes(call.Protocol))
-			p.add(stringBytes(call.Server))
-			p.add(stringBytes(call.Tool))
-			p.capture(e, &call.Arguments)
-		}
-		if r := a.Result; r != nil {
-			p.add(stringBytes(r.Status))
-			p.capture(e, &r.Text)
-			p.capture(e, &r.Structured)
-		}
-		for i := range a.Facts {
-			p.add(a.Facts[i].Value)
-		}
+	a := e.Activity
+	if a == nil {
+		return
 	}
-	return p.text, body
+	if call := a.Invocation; call != nil {
+		p.add(stringBytes(call.Protocol))
+		p.add(stringBytes(call.Server))
+		p.add(stringBytes(call.Tool))
+		p.capture(e, &call.Arguments)
+	}
+	if r := a.Result; r != nil {
+		p.add(stringBytes(r.Status))
+		p.capture(e, &r.Text)
+		p.capture(e, &r.Structured)
+	}
+	for i := range a.Facts {
+		p.add(a.Facts[i].Value)
+	}
 }
 
 // border starts a new part.
-func (p *projector) border() {
-	if len(p.text) > p.from {
-		p.text = append(p.text, '\n')
+func (p *Projection) border() {
+	if len(p.Text) > 0 {
+		p.Text = append(p.Text, '\n')
 	}
 }
 
-func (p *projector) add(part []byte) {
+func (p *Projection) add(part []byte) {
 	if len(part) == 0 || p.has(part) {
 		return
 	}
 	p.border()
-	p.text = append(p.text, part...)
+	p.Text = append(p.Text, part...)
 }
 
 // has tells whether the text so far contains the part between word borders. Without the borders "main" would be found in "remain",
 // and the token main would be lost.
-func (p *projector) has(part []byte) bool {
-	rest := p.text[p.from:]
+func (p *Projection) has(part []byte) bool {
+	rest := p.Text
 	if len(part) > len(rest) || p.budget < len(rest) {
 		return false
 	}
@@ -120,7 +108,7 @@ func inWord(r rune) bool {
 const ellipsis = "…"
 
 // structured adds the structured content without the pieces that the body gave.
-func (p *projector) structured(e *Event) {
+func (p *Projection) structured(e *Event) {
 	if len(e.Structured) == 0 {
 		return
 	}
@@ -132,33 +120,27 @@ func (p *projector) structured(e *Event) {
 		return // the body is the structured content
 	}
 	p.border()
+	spans := e.Body.Spans
+	byOffset := func(a, b Span) int { return cmp.Compare(a.Offset, b.Offset) }
+	if !slices.IsSortedFunc(spans, byOffset) { // providers nearly always send them in order
+		spans = slices.SortedFunc(slices.Values(spans), byOffset)
+	}
 	at := 0
-	for _, span := range inOrder(e.Body.Spans) {
+	for _, span := range spans {
 		if int(span.Offset) > at {
-			p.text = append(p.text, e.Structured[at:span.Offset]...)
+			p.Text = append(p.Text, e.Structured[at:span.Offset]...)
 		}
 		if end := int(span.Offset) + int(span.Length); end > at {
-			p.text = append(p.text, ellipsis...)
+			p.Text = append(p.Text, ellipsis...)
 			at = end
 		}
 	}
-	p.text = append(p.text, e.Structured[at:]...)
-}
-
-// inOrder returns the spans by offset; providers nearly always send them so.
-func inOrder(spans []Span) []Span {
-	byOffset := func(a, b Span) int { return cmp.Compare(a.Offset, b.Offset) }
-	if slices.IsSortedFunc(spans, byOffset) {
-		return spans
-	}
-	spans = slices.Clone(spans)
-	slices.SortFunc(spans, byOffset)
-	return spans
+	p.Text = append(p.Text, e.Structured[at:]...)
 }
 
 // capture adds a captured value. JSON that lies in the structured content was given there, whatever the body took out of it; a
 // text that lies there was given decoded if it belongs to the body, else only escaped, so that it is added.
-func (p *projector) capture(e *Event, c *Capture) {
+func (p *Projection) capture(e *Event, c *Capture) {
 	if c.Status != CapturePresent {
 		return
 	}
@@ -167,15 +149,10 @@ func (p *projector) capture(e *Event, c *Capture) {
 		return
 	}
 	for _, span := range c.Value.Spans {
-		if span.Quoted && !given(e, span) {
+		if span.Quoted && !(e.HasBody && slices.Contains(e.Body.Spans, span)) {
 			e.own.buf = e.AppendValue(e.own.buf[:0], c.Value)
 			p.add(e.own.buf)
 			return
 		}
 	}
-}
-
-// given tells whether the body is made of the span, among others.
-func given(e *Event, span Span) bool {
-	return e.HasBody && slices.Contains(e.Body.Spans, span)
 }

@@ -12,7 +12,7 @@ func TestProjectionOfAllTenParts(t *testing.T) {
 	e.Activity.Result.Status = "ok"
 	e.Activity.Facts = []Fact{{FactSessionCWD, []byte("/w")}, {FactFile, []byte("a.go")}}
 	want := "the body\n{\"structured\":1}\nmcp\nserver\ntool\n{\"argument\":2}\nok\nresult text\n{\"result\":3}\n/w\na.go"
-	if got := string(AppendProjection([]byte("before "), e)); got != "before "+want {
+	if got := string(projected(e)); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	var p Projection
@@ -79,7 +79,7 @@ func TestProjection(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := string(AppendProjection(nil, test.e)); got != test.want {
+			if got := string(projected(test.e)); got != test.want {
 				t.Errorf("got  %q\nwant %q", got, test.want)
 			}
 		})
@@ -101,11 +101,11 @@ func TestProjectionLosesNoWord(t *testing.T) {
 		if !e.Discoverable() {
 			continue
 		}
-		got := words(AppendProjection(nil, e))
+		got := words(projected(e))
 		expect := func(part []byte) {
 			for w := range words(part) {
 				if !got[w] {
-					t.Fatalf("seed %d: %q is lost\nevent %s\ntext %q", seed, w, AppendCoreJSON(nil, e, &Session{}), AppendProjection(nil, e))
+					t.Fatalf("seed %d: %q is lost\nevent %s\ntext %q", seed, w, AppendCoreJSON(nil, e, &Session{}), projected(e))
 				}
 			}
 		}
@@ -130,8 +130,8 @@ func TestManyFactsBesideALargeBodyAreBounded(t *testing.T) {
 	for range MaxFacts {
 		e.Activity.Facts = append(e.Activity.Facts, Fact{FactURL, []byte("y")})
 	}
-	p := projector{budget: containmentBudget}
-	text, _ := appendProjection(nil, e)
+	p := Projection{budget: containmentBudget}
+	text := projected(e)
 	searched := containmentBudget / len(text)
 	if n := bytes.Count(text, []byte("\ny")); n < MaxFacts-searched-1 {
 		t.Errorf("%d facts added: more than %d bytes were searched", n, p.budget)
@@ -151,4 +151,10 @@ func BenchmarkProjection(b *testing.B) {
 	for b.Loop() {
 		p.Fill(e)
 	}
+}
+
+func projected(e *Event) []byte {
+	var p Projection
+	p.Fill(e)
+	return p.Text
 }

@@ -62,6 +62,9 @@ func RetrievalMCP(server, tool string) Verdict {
 	return VerdictOrdinary
 }
 
+// unquoted removes what may stand between the letters of a word.
+var unquoted = strings.NewReplacer("'", "", `"`, "", `\`, "")
+
 // RetrievalCommand gives the verdict on a shell command line: derived only when it is one plain call of ctx on a retrieval route with
 // valid options, so that it cannot print anything but an answer of ctx.
 func RetrievalCommand(command string) Verdict {
@@ -69,7 +72,8 @@ func RetrievalCommand(command string) Verdict {
 		return VerdictUnknown
 	}
 	command = strings.TrimSpace(command)
-	if command == "" || len(command) > maxCommandText {
+	// Nearly all commands are of other programs: they end here.
+	if len(command) > maxCommandText || !strings.HasPrefix(unquoted.Replace(command[:min(len(command), 16)]), "ctx") {
 		return VerdictUnknown
 	}
 	words, ok := splitCommand(command)

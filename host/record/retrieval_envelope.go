@@ -2,8 +2,8 @@ package record
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
@@ -13,12 +13,10 @@ const maxEnvelope = 1 << 20
 
 // Members that the record of a proven result may have; any other may be a warning or further output.
 var (
-	execMembers   = []string{"type", "call_id", "status", "output"}
-	mcpMembers    = []string{"type", "call_id", "invocation", "duration", "result"}
-	mcpCallNames  = []string{"server", "tool", "arguments"}
-	mcpOKMembers  = []string{"content", "structuredContent", "isError"}
-	textHeaders   = []string{"Chunk ID:", "Wall time:", "Process exited with code", "Original token count:", "Output:", "Final output:", "Script completed"}
-	truncatedText = []string{"truncated", "omitted"}
+	execMembers  = []string{"type", "call_id", "status", "output"}
+	mcpMembers   = []string{"type", "call_id", "invocation", "duration", "result"}
+	mcpCallNames = []string{"server", "tool", "arguments"}
+	mcpOKMembers = []string{"content", "structuredContent", "isError"}
 )
 
 // resultProven tells whether the result of an event shows, in the provider's own envelope, a success with a payload and nothing
@@ -55,84 +53,29 @@ func execEnvelope(e *Event, payload canonical.Value) bool {
 	return successText(output.Str())
 }
 
-// successText checks the text form of a successful command:
+// successHead is how the text of a successful command begins; the only group is the time it took. The body follows.
 //
 //	Chunk ID: ab12cd            or  Script completed
 //	Wall time: 0.1 seconds
 //	Process exited with code 0
 //	Original token count: 5     or  Final output:
 //	Output:
-//	body
+var successHead = regexp.MustCompile(`^(?:Script completed\n|Chunk ID: [0-9a-f]{6}\nWall time: ([0-9]+(?:\.[0-9]+)?) seconds\n)` +
+	`Process exited with code 0\n(?:Final output:\n|Original token count: [0-9]{1,20}\nOutput:\n)`)
+
+// suspectLine is a line of a body that looks like a header or like a warning that something was cut: "Warning: truncated output
+// (original token count: 9)" and "…120 tokens truncated…".
+var suspectLine = regexp.MustCompile(`(?m)^[\s\v\p{Z}\x{85}]*(?:Chunk ID:|Wall time:|Process exited with code|Original token count:|Output:|` +
+	`Final output:|Script completed|(?i:(?:warning|total output lines|…|\.\.\.|\[).*(?:truncated|omitted)))`)
+
+// successText checks the text form of a successful command with a body.
 func successText(text []byte) bool {
-	if len(text) > maxEnvelope || bytes.IndexByte(text, 0) >= 0 {
+	head := successHead.FindSubmatchIndex(text[:min(len(text), 1024)])
+	if head == nil || head[3]-head[2] > 32 || len(text) > maxEnvelope || bytes.IndexByte(text, 0) >= 0 {
 		return false
 	}
-	rest := string(text)
-	if after, ok := strings.CutPrefix(rest, "Script completed\n"); ok {
-		rest = after
-	} else if rest, ok = runHeaders(rest); !ok {
-		return false
-	}
-	rest, ok := strings.CutPrefix(rest, "Process exited with code 0\n")
-	if !ok {
-		return false
-	}
-	if after, ok := strings.CutPrefix(rest, "Final output:\n"); ok {
-		return successBody(after)
-	}
-	rest, ok = strings.CutPrefix(rest, "Original token count: ")
-	if !ok {
-		return false
-	}
-	digits, rest, ok := strings.Cut(rest, "\n")
-	if !ok || digits == "" || len(digits) > 20 || strings.Trim(digits, "0123456789") != "" {
-		return false
-	}
-	body, ok := strings.CutPrefix(rest, "Output:\n")
-	return ok && successBody(body)
-}
-
-// runHeaders takes the lines with the chunk id (6 hex digits) and the wall time (a decimal of at most 32 characters).
-func runHeaders(text string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(text, "Chunk ID: ")
-	if !ok || len(rest) < 7 || rest[6] != '\n' || strings.Trim(rest[:6], "0123456789abcdef") != "" {
-		return "", false
-	}
-	rest, ok = strings.CutPrefix(rest[7:], "Wall time: ")
-	if !ok {
-		return "", false
-	}
-	seconds, rest, ok := strings.Cut(rest, " seconds\n")
-	whole, fraction, _ := strings.Cut(seconds, ".")
-	if !ok || len(seconds) > 32 || whole == "" || strings.HasSuffix(seconds, ".") || strings.Trim(whole+fraction, "0123456789") != "" {
-		return "", false
-	}
-	return rest, true
-}
-
-// successBody refuses an empty body and one with a line that looks like a header or a warning that something was cut.
-func successBody(body string) bool {
-	if body == "" {
-		return false
-	}
-	for line := range strings.Lines(body) {
-		line = strings.TrimSpace(line)
-		looksLike := func(header string) bool { return strings.HasPrefix(line, header) }
-		if slices.ContainsFunc(textHeaders, looksLike) || cutWarning(line) {
-			return false
-		}
-	}
-	return true
-}
-
-// cutWarning recognises lines such as "Warning: truncated output (original token count: 9)" and "…120 tokens truncated…".
-func cutWarning(line string) bool {
-	lower := strings.ToLower(line)
-	if !slices.ContainsFunc(truncatedText, func(word string) bool { return strings.Contains(lower, word) }) {
-		return false
-	}
-	return strings.HasPrefix(lower, "warning") || strings.HasPrefix(lower, "total output lines") ||
-		strings.HasPrefix(line, "…") || strings.HasPrefix(line, "...") || strings.HasPrefix(line, "[")
+	body := text[head[1]:]
+	return len(body) > 0 && !suspectLine.Match(body)
 }
 
 // mcpEnvelope checks the record of a finished MCP call: {"Ok":{"content":[...],"isError":false}} as the result, all parts of the

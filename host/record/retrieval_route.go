@@ -1,151 +1,58 @@
 package record
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// validator checks the value of an option.
-type validator func(value string) bool
-
-// option is one option of a command. A nil value makes it a flag.
-type option struct {
-	value  validator
-	repeat bool
-}
-
-// route is one way to call ctx that retrieves.
+// route is one way to call ctx that retrieves. Its options are given with the rule of their values: the name of a form (see
+// validValue), "low..high", or the values themselves with | between them; none for a flag. A * behind the rule lets the option be
+// repeated.
 type route struct {
-	words        []string // the command
-	options      map[string]option
-	minPositions int
-	maxPositions int
-	position     validator
-	anyTail      bool // the rest of the line is not looked at
+	command   string
+	options   map[string]string
+	positions [2]int // least and most arguments that are no option
+	position  string // rule of these
+	anyTail   bool   // the rest of the line is not looked at
 	// proven checks what several options say together.
 	proven func(line *commandLine) bool
 }
 
-// commandLine is a command line that was taken apart.
-type commandLine struct {
-	values    map[string][]string
-	positions []string
-}
-
-func (c *commandLine) has(name string) bool { return len(c.values[name]) > 0 }
-
-func oneOf(values ...string) validator {
-	return func(v string) bool { return slices.Contains(values, v) }
-}
-
-func between(low, high uint64) validator {
-	return func(v string) bool {
-		n, err := strconv.ParseUint(v, 10, 64)
-		return err == nil && n >= low && n <= high
-	}
-}
-
-func notBlank(v string) bool { return strings.TrimSpace(v) != "" && len(v) <= MaxText }
-
-func weightValue(v string) bool {
-	f, err := strconv.ParseFloat(v, 64)
-	return err == nil && f >= 0 && f <= 1
-}
-
-// idValue accepts a UUID or a prefix of 8 to 32 hex digits.
-func idValue(v string) bool {
-	digits := v
-	if len(v) == 36 {
-		if !uuidValue(v) {
-			return false
-		}
-		digits = strings.ReplaceAll(v, "-", "")
-	}
-	return len(digits) >= 8 && len(digits) <= 32 && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
-}
-
-func uuidValue(v string) bool {
-	if len(v) != 36 || v[8] != '-' || v[13] != '-' || v[18] != '-' || v[23] != '-' {
-		return false
-	}
-	digits := strings.ReplaceAll(v, "-", "")
-	return len(digits) == 32 && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
-}
-
-func timeValue(v string) bool {
-	_, err := time.Parse(time.RFC3339, v)
-	return err == nil
-}
-
-// sinceValue accepts a time or a number of days: 7d.
-func sinceValue(v string) bool {
-	days, isDays := strings.CutSuffix(v, "d")
-	if isDays {
-		return between(0, 1<<31)(days)
-	}
-	return timeValue(v)
-}
-
-func sourcePair(v string) bool {
-	key, id, ok := strings.Cut(v, "/")
-	return ok && key != "" && id != ""
-}
-
-var (
-	someText     = option{value: notBlank}
-	manyTexts    = option{value: notBlank, repeat: true}
-	plainFlag    = option{}
-	someID       = option{value: idValue}
-	someWindow   = option{value: between(0, 50)}
-	someScope    = option{value: oneOf("all", "primary", "subagent")}
-	someTime     = option{value: timeValue}
-	answerFormat = option{value: oneOf("text", "json")}
-	shownFormat  = option{value: oneOf("text", "markdown", "json", "jsonl")}
-)
-
 // globalOptions are accepted once each, before or among the arguments of every command.
-var globalOptions = map[string]option{
-	"--quiet":     plainFlag,
-	"--data-root": someText,
-	"--color":     {value: oneOf("auto", "always", "never")},
-}
-
-var searchOptions = map[string]option{
-	"--term": manyTexts, "--limit": {value: between(1, 200)}, "--provider": someText, "--history-source": {value: sourcePair},
-	"--provider-key": someText, "--source-id": someText, "--source-format": someText, "--workspace": someText, "--since": {value: sinceValue},
-	"--file": someText, "--source-root": manyTexts, "--source-group": manyTexts, "--primary-only": plainFlag,
-	"--content-scope": {value: oneOf(contentScopeNames[:]...)}, "--event-type": {value: oneOf(SearchableTypes()...)},
-	"--session": someID, "--exclude-session": {value: idValue, repeat: true}, "--events": plainFlag,
-	"--backend": {value: oneOf("hybrid", "semantic", "lexical")}, "--semantic-weight": {value: weightValue},
-	"--refresh": {value: oneOf("background", "off", "wait")}, "--include-current-session": plainFlag, "--format": answerFormat, "--verbose": plainFlag,
-}
-
-var listOptions = map[string]option{
-	"--since": someTime, "--until": someTime, "--provider": manyTexts, "--source": {value: uuidValue}, "--history-source": {value: sourcePair},
-	"--provider-key": someText, "--source-id": someText, "--source-format": someText, "--provider-session": someText, "--session": {value: uuidValue},
-	"--parent-session": {value: uuidValue}, "--root-session": {value: uuidValue}, "--branch": someText, "--workspace": someText,
-	"--event-type": someText, "--role": someText, "--agent-type": someText, "--file": someText, "--scope": someScope,
-	"--direction": {value: oneOf("ascending", "descending")}, "--cursor": someText, "--limit": {value: between(1, 10_000_000)},
-	"--content": {value: oneOf(contentNames[:]...)}, "--format": {value: oneOf("json", "jsonl")},
-}
+var globalOptions = map[string]string{"--quiet": "", "--data-root": "text", "--color": "auto|always|never"}
 
 var routes = []route{
-	{words: []string{"search"}, options: searchOptions, maxPositions: 1, position: anyValue, proven: searchProven},
-	{words: []string{"show", "event"}, minPositions: 1, maxPositions: 1, position: idValue, options: map[string]option{
-		"--before": someWindow, "--after": someWindow, "--window": someWindow, "--format": shownFormat,
+	{command: "search", positions: [2]int{0, 1}, position: "any", proven: searchProven, options: map[string]string{
+		"--term": "text*", "--limit": "1..200", "--provider": "text", "--history-source": "pair", "--provider-key": "text",
+		"--source-id": "text", "--source-format": "text", "--workspace": "text", "--since": "since", "--file": "text",
+		"--source-root": "text*", "--source-group": "text*", "--primary-only": "", "--events": "", "--verbose": "",
+		"--content-scope": strings.Join(contentScopeNames[:], "|"), "--event-type": strings.Join(SearchableTypes(), "|"),
+		"--session": "id", "--exclude-session": "id*", "--backend": "hybrid|semantic|lexical", "--semantic-weight": "weight",
+		"--refresh": "background|off|wait", "--include-current-session": "", "--format": "text|json",
 	}},
-	{words: []string{"show", "session"}, maxPositions: 1, position: idValue, proven: sessionProven, options: map[string]option{
-		"--provider": someText, "--provider-session": someText, "--mode": {value: oneOf("full", "lite", "log")},
-		"--max-events": {value: between(1, 1<<63)}, "--format": shownFormat, "--out": someText,
+	{command: "show event", positions: [2]int{1, 1}, position: "id", options: map[string]string{
+		"--before": "0..50", "--after": "0..50", "--window": "0..50", "--format": "text|markdown|json|jsonl",
 	}},
-	{words: []string{"list", "events"}, options: listOptions, proven: func(c *commandLine) bool { return c.has("--since") == c.has("--until") }},
-	{words: []string{"locate", "event"}, minPositions: 1, maxPositions: 1, position: idValue, options: map[string]option{"--format": answerFormat}},
-	{words: []string{"locate", "session"}, maxPositions: 1, position: idValue, proven: sessionProven, options: map[string]option{
-		"--provider": someText, "--provider-session": someText, "--format": answerFormat,
+	{command: "show session", positions: [2]int{0, 1}, position: "id", proven: sessionProven, options: map[string]string{
+		"--provider": "text", "--provider-session": "text", "--mode": "full|lite|log", "--max-events": "1..9223372036854775808",
+		"--format": "text|markdown|json|jsonl", "--out": "text",
 	}},
-	{words: []string{"blame"}, anyTail: true},
+	{command: "list events", proven: rangeProven, options: map[string]string{
+		"--since": "time", "--until": "time", "--provider": "text*", "--source": "uuid", "--history-source": "pair",
+		"--provider-key": "text", "--source-id": "text", "--source-format": "text", "--provider-session": "text", "--session": "uuid",
+		"--parent-session": "uuid", "--root-session": "uuid", "--branch": "text", "--workspace": "text", "--event-type": "text",
+		"--role": "text", "--agent-type": "text", "--file": "text", "--scope": "all|primary|subagent",
+		"--direction": "ascending|descending", "--cursor": "text", "--limit": "1..10000000",
+		"--content": strings.Join(contentNames[:], "|"), "--format": "json|jsonl",
+	}},
+	{command: "locate event", positions: [2]int{1, 1}, position: "id", options: map[string]string{"--format": "text|json"}},
+	{command: "locate session", positions: [2]int{0, 1}, position: "id", proven: sessionProven, options: map[string]string{
+		"--provider": "text", "--provider-session": "text", "--format": "text|json",
+	}},
+	{command: "blame", anyTail: true},
 }
 
 // ordinaryCommands are the commands of ctx that retrieve nothing.
@@ -154,111 +61,131 @@ var ordinaryCommands = []string{
 	"upgrade", "doctor",
 }
 
-func anyValue(string) bool { return true }
+var forms = map[string]*regexp.Regexp{
+	"any":  regexp.MustCompile(``),
+	"uuid": regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`),
+	"id":   regexp.MustCompile(`^(?:[0-9a-fA-F]{8,32}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`), // or a prefix
+	"pair": regexp.MustCompile(`(?s)^[^/]+/.+$`),
+	"text": regexp.MustCompile(`[^\s\v\p{Z}\x{85}]`),
+}
+
+// validValue tells whether the value of an option or a position keeps its rule.
+func validValue(rule, v string) bool {
+	if form, ok := forms[rule]; ok {
+		return form.MatchString(v) && len(v) <= MaxText
+	}
+	switch rule {
+	case "weight":
+		f, err := strconv.ParseFloat(v, 64)
+		return err == nil && f >= 0 && f <= 1
+	case "since": // a time or a number of days: 7d
+		if days, ok := strings.CutSuffix(v, "d"); ok {
+			return validValue("0..2147483648", days)
+		}
+		return validValue("time", v)
+	case "time":
+		_, err := time.Parse(time.RFC3339, v)
+		return err == nil
+	}
+	if low, high, ok := strings.Cut(rule, ".."); ok {
+		least, _ := strconv.ParseUint(low, 10, 64)
+		most, _ := strconv.ParseUint(high, 10, 64)
+		n, err := strconv.ParseUint(v, 10, 64)
+		return err == nil && n >= least && n <= most
+	}
+	return slices.Contains(strings.Split(rule, "|"), v)
+}
+
+// commandLine is a command line that was taken apart.
+type commandLine struct {
+	options   map[string]bool
+	positions []string
+}
 
 func searchProven(c *commandLine) bool {
-	if c.has("--content-scope") && c.has("--event-type") || c.has("--session") && c.has("--exclude-session") {
+	if c.options["--content-scope"] && c.options["--event-type"] || c.options["--session"] && c.options["--exclude-session"] {
 		return false
 	}
 	query := len(c.positions) == 1 && strings.TrimSpace(c.positions[0]) != ""
-	return query || c.has("--term") || c.has("--file")
+	return query || c.options["--term"] || c.options["--file"]
 }
 
 // sessionProven wants a session to be named in exactly one way.
 func sessionProven(c *commandLine) bool {
-	return (len(c.positions) == 1) != c.has("--provider-session")
+	return (len(c.positions) == 1) != c.options["--provider-session"]
 }
+
+func rangeProven(c *commandLine) bool { return c.options["--since"] == c.options["--until"] }
 
 // routeVerdict judges the words behind the program name.
 func routeVerdict(words []string) Verdict {
-	c := commandLine{values: map[string][]string{}}
-	words, ok := c.globals(words)
-	if !ok || len(words) == 0 {
-		return VerdictUnknown
+	c := commandLine{options: map[string]bool{}}
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		taken := c.option(globalOptions, words)
+		if taken == 0 {
+			return VerdictUnknown
+		}
+		words = words[taken:]
 	}
-	if slices.Contains(ordinaryCommands, words[0]) {
+	if len(words) > 0 && slices.Contains(ordinaryCommands, words[0]) {
 		return VerdictOrdinary
 	}
 	for i := range routes {
 		r := &routes[i]
-		if len(words) < len(r.words) || !slices.Equal(words[:len(r.words)], r.words) {
-			continue
-		}
-		if r.anyTail || c.parse(r, words[len(r.words):]) {
+		command := strings.Fields(r.command)
+		if len(words) >= len(command) && slices.Equal(words[:len(command)], command) && (r.anyTail || c.parse(r, words[len(command):])) {
 			return VerdictDerived
 		}
 	}
 	return VerdictUnknown
 }
 
-// globals takes the global options before the command.
-func (c *commandLine) globals(words []string) (rest []string, ok bool) {
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
-		taken, ok := c.option(globalOptions, words)
-		if !ok {
-			return nil, false
-		}
-		words = words[taken:]
-	}
-	return words, true
-}
-
 // parse reads the arguments of a route and tells whether they prove a valid call.
 func (c *commandLine) parse(r *route, words []string) bool {
-	for len(words) > 0 {
-		word := words[0]
-		if word == "--" {
-			c.positions = append(c.positions, words[1:]...)
-			break
-		}
-		if len(word) < 2 || word[0] != '-' {
-			c.positions = append(c.positions, word)
+	for len(words) > 0 && words[0] != "--" {
+		if len(words[0]) < 2 || words[0][0] != '-' {
+			c.positions = append(c.positions, words[0])
 			words = words[1:]
 			continue
 		}
-		taken, ok := c.option(r.options, words)
-		if !ok {
-			taken, ok = c.option(globalOptions, words)
-		}
-		if !ok {
+		taken := max(c.option(r.options, words), c.option(globalOptions, words))
+		if taken == 0 {
 			return false
 		}
 		words = words[taken:]
 	}
-	if len(c.positions) < r.minPositions || len(c.positions) > r.maxPositions {
+	if len(words) > 0 {
+		c.positions = append(c.positions, words[1:]...)
+	}
+	if len(c.positions) < r.positions[0] || len(c.positions) > r.positions[1] {
 		return false
 	}
-	for _, position := range c.positions {
-		if !r.position(position) {
-			return false
-		}
-	}
-	return r.proven == nil || r.proven(c)
+	invalid := func(position string) bool { return !validValue(r.position, position) }
+	return !slices.ContainsFunc(c.positions, invalid) && (r.proven == nil || r.proven(c))
 }
 
-// option reads one option with its value, which is part of the word or the next one, and returns the number of words.
-func (c *commandLine) option(known map[string]option, words []string) (taken int, ok bool) {
+// option reads one option with its value, which is part of the word or the next one, and returns the number of words, 0 for one that
+// is not proven.
+func (c *commandLine) option(known map[string]string, words []string) (taken int) {
 	name, value, joined := strings.Cut(words[0], "=")
-	o, ok := known[name]
-	if !ok || c.has(name) && !o.repeat {
-		return 0, false
+	rule, ok := known[name]
+	rule, repeat := strings.CutSuffix(rule, "*")
+	if !ok || c.options[name] && !repeat {
+		return 0
 	}
+	taken = 1
 	switch {
-	case o.value == nil:
-		if joined {
-			return 0, false
+	case rule == "" && joined:
+		return 0
+	case rule != "" && !joined:
+		if len(words) < 2 {
+			return 0
 		}
-		value, taken = "true", 1
-	case joined:
-		taken = 1
-	case len(words) < 2:
-		return 0, false
-	default:
 		value, taken = words[1], 2
 	}
-	if o.value != nil && !o.value(value) {
-		return 0, false
+	if rule != "" && !validValue(rule, value) {
+		return 0
 	}
-	c.values[name] = append(c.values[name], value)
-	return taken, true
+	c.options[name] = true
+	return taken
 }

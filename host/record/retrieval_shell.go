@@ -1,86 +1,37 @@
 package record
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
+
+// shellPiece is what a command line may be made of: blanks, a piece in single or double quotes, an escaped character, plain text.
+// Whatever a shell would expand, redirect, chain or comment out is none of them.
+var shellPiece = regexp.MustCompile(`^(?:([ \t]+)|'([^']*)'|"((?:[^"\\$` + "`" + `]|\\[^\n])*)"|\\([^\r\n])|([^ \t'"\\;|&<>()$` + "`" + `*?\[\]{}\r\n\v\f]+))`)
+
+// escapedInQuotes are the characters that a backslash escapes inside double quotes; it is an ordinary character before any other.
+var escapedInQuotes = regexp.MustCompile(`\\(["\\$` + "`])")
 
 // splitCommand splits a command line into words as a POSIX shell does, if that needs nothing but quotes, backslashes and white
-// space. It returns false for anything that a shell would expand, redirect, chain or comment out, and for a line without words.
+// space. It returns false for anything else and for a line without words.
 func splitCommand(line string) (words []string, ok bool) {
-	var word strings.Builder
+	var word []byte
 	inWord := false
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; c {
-		case ' ', '\t':
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-				inWord = false
-			}
-			continue
-		case '\'':
-			end := strings.IndexByte(line[i+1:], '\'')
-			if end < 0 {
-				return nil, false
-			}
-			word.WriteString(line[i+1 : i+1+end])
-			i += end + 1
-		case '"':
-			end, ok := doubleQuoted(&word, line, i+1)
-			if !ok {
-				return nil, false
-			}
-			i = end
-		case '\\':
-			i++
-			if i == len(line) || strings.IndexByte("\r\n\x00", line[i]) >= 0 {
-				return nil, false
-			}
-			word.WriteByte(line[i])
-		case '#':
-			if !inWord {
-				return nil, false
-			}
-			word.WriteByte(c)
-		default:
-			if strings.IndexByte(";|&<>()$`*?[]{}\r\n\v\f\x00", c) >= 0 {
-				return nil, false
-			}
-			word.WriteByte(c)
-		}
-		inWord = true
-		if len(words) >= maxCommandWords {
+	for rest := line + " "; rest != ""; {
+		m := shellPiece.FindStringSubmatch(rest)
+		if m == nil || !inWord && m[0][0] == '#' || len(words) > maxCommandWords {
 			return nil, false
 		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	if strings.IndexByte(line, 0) >= 0 {
-		return nil, false
-	}
-	return words, len(words) > 0
-}
-
-// doubleQuoted reads from behind a double quote to the closing one and returns its position. A backslash escapes only " \ $ ` there
-// and is an ordinary character before any other.
-func doubleQuoted(word *strings.Builder, line string, at int) (end int, ok bool) {
-	for ; at < len(line); at++ {
-		switch c := line[at]; c {
-		case '"':
-			return at, true
-		case '$', '`':
-			return 0, false
-		case '\\':
-			if at+1 == len(line) || line[at+1] == '\n' {
-				return 0, false
-			}
-			if strings.IndexByte("\"\\$`", line[at+1]) >= 0 {
-				at++
-				c = line[at]
-			}
-			word.WriteByte(c)
-		default:
-			word.WriteByte(c)
+		rest = rest[len(m[0]):]
+		if m[1] == "" {
+			word = append(append(append(word, m[2]...), escapedInQuotes.ReplaceAllString(m[3], "$1")...), m[4]...)
+			word = append(word, m[5]...)
+			inWord = true
+		} else if inWord {
+			words = append(words, string(word))
+			word, inWord = word[:0], false
 		}
 	}
-	return 0, false
+	ok = len(words) > 0 && len(words) <= maxCommandWords && strings.IndexByte(line, 0) < 0
+	return words, ok
 }

@@ -1,9 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +58,7 @@ func (r sampler) typedKey(depth int) []byte {
 		for range r.IntN(4) {
 			items = append(items, r.typedKey(depth+1))
 		}
-		return list(items...)
+		return keyList(items...)
 	}
 	return AppendTypedUTF8(nil, r.filled())
 }
@@ -255,4 +257,46 @@ func sameEvent(t *testing.T, got, want *Event) {
 	if g, w := normal(got), normal(want); !reflect.DeepEqual(g, w) {
 		t.Fatalf("got  %+v\nwant %+v", g, w)
 	}
+}
+
+// Clone returns a deep copy that shares no memory with e.
+func (e *Event) Clone() *Event {
+	c := *e
+	c.own = storage{}
+	c.NativeID = bytes.Clone(e.NativeID)
+	c.Structured = bytes.Clone(e.Structured)
+	c.Body = e.Body.clone()
+	if e.Copy != nil {
+		copied := *e.Copy
+		c.Copy = &copied
+	}
+	if e.Activity != nil {
+		c.Activity = e.Activity.clone()
+	}
+	return &c
+}
+
+func (v Value) clone() Value {
+	return Value{Inline: bytes.Clone(v.Inline), Spans: slices.Clone(v.Spans)}
+}
+
+func (a *Activity) clone() *Activity {
+	c := *a
+	c.CallID = bytes.Clone(a.CallID)
+	c.Facts = slices.Clone(a.Facts)
+	for i := range c.Facts {
+		c.Facts[i].Value = bytes.Clone(c.Facts[i].Value)
+	}
+	if a.Invocation != nil {
+		invocation := *a.Invocation
+		invocation.Arguments.Value = invocation.Arguments.Value.clone()
+		c.Invocation = &invocation
+	}
+	if a.Result != nil {
+		result := *a.Result
+		result.Text.Value = result.Text.Value.clone()
+		result.Structured.Value = result.Structured.Value.clone()
+		c.Result = &result
+	}
+	return &c
 }

@@ -46,14 +46,26 @@ func activityLen(e *Event) int {
 		return 0
 	}
 	w := writer{counting: true}
-	w.activity(e)
-	return w.n
+	w.activityObject(e, e.Activity)
+	return w.size()
 }
 
 func captureLen(e *Event, c *Capture, json bool) int {
 	w := writer{counting: true}
-	w.capture(e, c, json)
-	return w.n
+	w.capture("", e, c, json)
+	return w.size()
+}
+
+// captures calls f for every captured value of an event.
+func (e *Event) captures(f func(c *Capture, json bool)) {
+	a := e.Activity
+	if a != nil && a.Invocation != nil {
+		f(&a.Invocation.Arguments, true)
+	}
+	if a != nil && a.Result != nil {
+		f(&a.Result.Text, false)
+		f(&a.Result.Structured, true)
+	}
 }
 
 // dropStructured gives every value that lies in the structured content bytes of its own, then removes the content.
@@ -64,15 +76,7 @@ func dropStructured(e *Event) {
 		}
 	}
 	detach(&e.Body)
-	if a := e.Activity; a != nil {
-		if a.Invocation != nil {
-			detach(&a.Invocation.Arguments.Value)
-		}
-		if a.Result != nil {
-			detach(&a.Result.Text.Value)
-			detach(&a.Result.Structured.Value)
-		}
-	}
+	e.captures(func(c *Capture, _ bool) { detach(&c.Value) })
 	e.Structured = nil
 }
 
@@ -81,7 +85,7 @@ func omitLargest(e *Event) bool {
 	var best *Capture
 	var omission Capture
 	saved := 0
-	consider := func(c *Capture, json bool) {
+	e.captures(func(c *Capture, json bool) {
 		if c.Status != CapturePresent {
 			return
 		}
@@ -89,17 +93,7 @@ func omitLargest(e *Event) bool {
 		if saving := captureLen(e, c, json) - captureLen(e, &omitted, json); saving > saved {
 			best, omission, saved = c, omitted, saving
 		}
-	}
-	if e.Activity == nil {
-		return false
-	}
-	if call := e.Activity.Invocation; call != nil {
-		consider(&call.Arguments, true)
-	}
-	if r := e.Activity.Result; r != nil {
-		consider(&r.Text, false)
-		consider(&r.Structured, true)
-	}
+	})
 	if best == nil {
 		return false
 	}
@@ -118,7 +112,7 @@ func popFact(e *Event) (saved int) {
 		w := writer{counting: true}
 		w.facts(a.Facts[last:])
 		a.Facts = a.Facts[:last]
-		return w.n - 1 // a list of one has two brackets, this fact had a comma before it
+		return w.size() - 1 // a list of one has two brackets, this fact had a comma before it
 	}
 	before := activityLen(e)
 	a.Facts = nil

@@ -53,7 +53,7 @@ func TestSizesAreThoseOfTheCoreRecord(t *testing.T) {
 func TestCoreRecord(t *testing.T) {
 	parent := Digest{2}
 	e := &Event{
-		ID: Digest{1}, NativeID: list(text("u-1"), AppendTypedU64(nil, 0)), Sequence: 7, Suborder: 1, Timed: true, OccurredAt: 1767323045678,
+		ID: Digest{1}, NativeID: keyList(text("u-1"), AppendTypedU64(nil, 0)), Sequence: 7, Suborder: 1, Timed: true, OccurredAt: 1767323045678,
 		Type: ToolCall, Role: Assistant, Scope: ScopeSubagent, Copy: &Copy{Session: Digest{3}, Event: Digest{4}, Proof: ProofNativeEventIdentity},
 		HasBody: true, Structured: []byte(`{"input":{"b":1}}`), Body: Value{Spans: []Span{{Offset: 9, Length: 7}}},
 		Activity: &Activity{
@@ -106,7 +106,7 @@ func TestCoreRecordOfAnOmittedEvent(t *testing.T) {
 
 func BenchmarkAdmit(b *testing.B) {
 	e := &Event{
-		NativeID: list(text("01900000-0000-7000-8000-000000000001"), AppendTypedU64(nil, 0)), Sequence: 7, Timed: true, OccurredAt: 1767323045678,
+		NativeID: keyList(text("01900000-0000-7000-8000-000000000001"), AppendTypedU64(nil, 0)), Sequence: 7, Timed: true, OccurredAt: 1767323045678,
 		Type: ToolCall, Role: Assistant, Scope: ScopePrimary, HasBody: true,
 		Structured: []byte(`{"id":"toolu_1","input":{"command":"go test ./... && echo ok","description":"Runs all tests"},"name":"Bash","type":"tool_use"}`),
 		Activity: &Activity{

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"encoding/hex"
-	"unicode/utf8"
 
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
@@ -63,8 +62,11 @@ func (e *Event) piece(s Span) []byte {
 	return e.Structured[s.Offset:end]
 }
 
-// appendUnquoted decodes a canonical string literal, whose escapes are \" \\ \b \f \n \r \t and \u00xx only. Decoding is lenient,
-// because admission has checked the literal: an unknown escape stands for its letter.
+// escapes gives what a character behind a backslash stands for.
+var escapes = [256]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', '"': '"', '\\': '\\'}
+
+// appendUnquoted decodes a canonical string literal, whose escapes are \" \\ \b \f \n \r \t and \u00xx only. It does not check the
+// literal again, as conversion has done: this runs for every text.
 func appendUnquoted(dst, literal []byte) []byte {
 	if len(literal) < 2 {
 		return dst
@@ -78,32 +80,14 @@ func appendUnquoted(dst, literal []byte) []byte {
 		dst = append(dst, rest[:at]...)
 		c := rest[at+1]
 		rest = rest[at+2:]
-		if c == 'u' && len(rest) >= 4 {
-			var r [2]byte
-			if _, err := hex.Decode(r[:], rest[:4]); err == nil {
-				dst = utf8.AppendRune(dst, rune(r[0])<<8|rune(r[1]))
-				rest = rest[4:]
-				continue
-			}
+		if c != 'u' || len(rest) < 4 {
+			dst = append(dst, escapes[c])
+			continue
 		}
-		dst = append(dst, unescape(c))
+		var low [1]byte
+		hex.Decode(low[:], rest[2:4]) // canonical literals escape code points below 0x80 only
+		dst, rest = append(dst, low[0]), rest[4:]
 	}
-}
-
-func unescape(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	}
-	return c
 }
 
 // unquotedLen returns the length of what appendUnquoted appends for a canonical literal.
@@ -118,7 +102,7 @@ func unquotedLen(literal []byte) int {
 		if at < 0 || at+1 == len(rest) {
 			return n
 		}
-		if rest[at+1] == 'u' { // canonical literals escape code points below 0x80 only: one byte instead of six
+		if rest[at+1] == 'u' { // one byte instead of six
 			n -= 5
 		} else {
 			n--
@@ -213,4 +197,13 @@ func isLiteral(piece []byte) bool {
 		}
 		from = at + 1
 	}
+}
+
+// validSpan tells whether a span lies inside the structured content and, if quoted, has its quotes.
+func validSpan(structured []byte, s Span) bool {
+	end := uint64(s.Offset) + uint64(s.Length)
+	if end > uint64(len(structured)) {
+		return false
+	}
+	return !s.Quoted || s.Length >= 2 && structured[s.Offset] == '"' && structured[end-1] == '"'
 }

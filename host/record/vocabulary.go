@@ -1,5 +1,7 @@
 package record
 
+import "slices"
+
 // Types of events that ctx knows. The vocabulary is open: any other string is stored and emitted unchanged.
 const (
 	Message         = "message"
@@ -37,13 +39,10 @@ const (
 )
 
 // TypeCode returns the code of an event type, TypeOther if it has none.
-func TypeCode(name string) uint8 { return code(typeNames[:], name) }
-
-// TypeName returns the name behind a code, "" for TypeOther and for an unknown code.
-func TypeName(c uint8) string { return name(typeNames[:], c) }
+func TypeCode(name string) uint8 { return codeOf(typeNames[:], name) }
 
 // SearchableTypes are the event types that a search can be limited to.
-func SearchableTypes() []string { return append([]string(nil), typeNames[TypeMessage:TypeNotice+1]...) }
+func SearchableTypes() []string { return slices.Clone(typeNames[TypeMessage : TypeNotice+1]) }
 
 // Roles.
 const (
@@ -69,17 +68,11 @@ const (
 
 // RoleCode returns the code of a role.
 func RoleCode(role string) uint8 {
-	if role == "" {
-		return RoleNone
-	}
-	if c := code(roleNames[:], role); c != 0 {
+	if c := codeOf(roleNames[:], role); c != 0 || role == "" {
 		return c
 	}
 	return RoleOther
 }
-
-// RoleName returns the role behind a code, "" for RoleNone, RoleOther and an unknown code.
-func RoleName(c uint8) string { return name(roleNames[:], c) }
 
 // Scope tells whether an event belongs to the agent a person talked to or to one that it started.
 type Scope uint8
@@ -98,7 +91,7 @@ func (s Scope) String() string { return name(scopeNames[:], uint8(s)) }
 
 // ParseScope returns the scope of a name; ok is false for an unknown one.
 func ParseScope(text string) (s Scope, ok bool) {
-	c := code(scopeNames[:], text)
+	c := codeOf(scopeNames[:], text)
 	return Scope(c), c != 0
 }
 
@@ -119,15 +112,6 @@ var relationshipNames = [...]string{"", "root", "delegated", "forked", "resumed_
 
 // String returns the name of the relationship, "" when unknown.
 func (r Relationship) String() string { return name(relationshipNames[:], uint8(r)) }
-
-// ParseRelationship returns the relationship of a name. "related_unknown" is accepted and means unknown.
-func ParseRelationship(text string) (r Relationship, ok bool) {
-	if text == "related_unknown" {
-		return RelationshipUnknown, true
-	}
-	c := code(relationshipNames[:], text)
-	return Relationship(c), c != 0
-}
 
 // Proof says why an event counts as a copy of another.
 type Proof uint8
@@ -219,15 +203,88 @@ var policyNames = [policyStates]string{"selected", "redacted", "omitted"}
 // String returns the name of the state.
 func (p PolicyStatus) String() string { return name(policyNames[:], uint8(p)) }
 
-// code returns the index of text in names, 0 (an empty name) when it is not there. The lists are short: a linear search beats a map.
-func code(names []string, text string) uint8 {
-	for i := 1; i < len(names); i++ {
-		if names[i] == text {
-			return uint8(i)
+// SourceState tells whether the source of a session is still on disk.
+type SourceState uint8
+
+// Source states.
+const (
+	SourcePresent SourceState = iota
+	SourceGone
+)
+
+// String returns present or gone.
+func (s SourceState) String() string { return name([]string{"present", "gone"}, uint8(s)) }
+
+// ContentProjection says how much of an event a range row holds.
+type ContentProjection uint8
+
+// Projections of the content of a row.
+const (
+	ContentFull ContentProjection = iota
+	ContentText                   // no structured content, no activity
+	ContentNone                   // no text either
+)
+
+var contentNames = [...]string{"full", "text", "none"}
+
+// String returns full, text or none.
+func (c ContentProjection) String() string { return name(contentNames[:], uint8(c)) }
+
+// ParseContentProjection returns the projection of a name.
+func ParseContentProjection(text string) (c ContentProjection, ok bool) {
+	at := slices.Index(contentNames[:], text)
+	return ContentProjection(at), at >= 0
+}
+
+// ContentScope is the class of events that a search looks at.
+type ContentScope uint8
+
+// Content scopes.
+const (
+	ScopeAll ContentScope = iota
+	ScopeTranscript
+	ScopeCalls
+	ScopeOutputs
+)
+
+var contentScopeNames = [...]string{"all", "transcript", "calls", "outputs"}
+
+// String returns all, transcript, calls or outputs.
+func (s ContentScope) String() string { return name(contentScopeNames[:], uint8(s)) }
+
+// ParseContentScope returns the scope of a name.
+func ParseContentScope(text string) (s ContentScope, ok bool) {
+	at := slices.Index(contentScopeNames[:], text)
+	return ContentScope(at), at >= 0
+}
+
+// weights holds the factor of every event type in each scope; zero keeps a type out of it.
+var weights = func() (w [4][256]float32) {
+	for typ := range w[ScopeAll] {
+		w[ScopeAll][typ] = 0.8
+	}
+	for typ, factors := range map[uint8][4]float32{ // all, transcript, calls, outputs
+		TypeMessage:         {1, 1, 0, 0},
+		TypeSummary:         {0.9, 0.9, 0, 0},
+		TypeToolCall:        {0.8, 0, 1, 0},
+		TypeCommandStarted:  {0.8, 0, 1, 0},
+		TypeToolOutput:      {0.6, 0, 0, 1},
+		TypeCommandOutput:   {0.6, 0, 0, 1},
+		TypeCommandFinished: {0.6, 0, 0, 1},
+	} {
+		for scope, factor := range factors {
+			w[scope][typ] = factor
 		}
 	}
-	return 0
-}
+	return w
+}()
+
+// Weights returns the factors on the scores of all types by code, 0 for a type outside of the scope. The array is shared and must
+// not be changed.
+func Weights(scope ContentScope) *[256]float32 { return &weights[scope] }
+
+// codeOf returns the index of text in names, 0 (an empty name) when it is not there. The lists are short: a linear search beats a map.
+func codeOf(names []string, text string) uint8 { return uint8(max(slices.Index(names, text), 0)) }
 
 func name(names []string, c uint8) string {
 	if int(c) >= len(names) {

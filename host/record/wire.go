@@ -35,17 +35,16 @@ type Converter struct {
 
 // NewConverter checks the names and the anchor of a source. The error is a *Rejection.
 func NewConverter(spec SourceSpec) (*Converter, error) {
-	required := []field{
+	for _, f := range []struct {
+		name, value string
+		limit       int
+	}{
 		{"provider", spec.Provider, MaxProvider}, {"source format", spec.Format, MaxName}, {"schema variant", spec.Variant, MaxName},
 		{"parser revision", spec.ParserRevision, MaxRevision},
-	}
-	for _, f := range required {
-		if f.value == "" {
-			return nil, reject(RejectInvalidField, "no %s", f.name)
+	} {
+		if err := requireText(f.name, f.value, f.limit); err != nil {
+			return nil, err
 		}
-	}
-	if err := checkNames(required...); err != nil {
-		return nil, err
 	}
 	if err := ValidAnchor(spec.Anchor); err != nil {
 		return nil, err
@@ -55,6 +54,17 @@ func NewConverter(spec SourceSpec) (*Converter, error) {
 	c.source = SourceID(spec.Provider, c.anchor)
 	c.descriptor = DescriptorDigest(spec.Provider, spec.Format, spec.Variant, spec.IdentityVersion, c.source)
 	return c, nil
+}
+
+// requireText checks a string that must be there. The error is a *Rejection.
+func requireText(name, value string, limit int) error {
+	if value == "" {
+		return reject(RejectInvalidField, "no %s", name)
+	}
+	if err := checkText(name, value, limit); err != nil {
+		return err
+	}
+	return nil
 }
 
 func (c *Converter) withLineage(anchor []byte) []byte {
@@ -72,9 +82,8 @@ func (c *Converter) Anchor() []byte { return c.anchor }
 
 // Session returns a session that was added, nil if there is none of this index.
 func (c *Converter) Session(index uint32) *Session {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.sessions[index]
+	s, _ := c.sessionOf(index)
+	return s
 }
 
 // sessionOf returns the session of an event and its ordinal.
@@ -96,13 +105,9 @@ func (c *Converter) SetOrdinal(index, ordinal uint32) {
 	}
 }
 
-// Resolve derives the ids of any session of the provider; it need not exist. The error is a *Rejection.
-func (c *Converter) Resolve(ref *historyv1.SessionRef) (source, session Digest, err error) {
-	kind := ref.GetKind()
-	if kind == "" {
-		return source, session, reject(RejectInvalidField, "no session kind")
-	}
-	if err := checkNames(field{"session kind", kind, MaxName}); err != nil {
+// resolve derives the ids of any session of the provider; it need not exist. The error is a *Rejection.
+func (c *Converter) resolve(ref *historyv1.SessionRef) (source, session Digest, err error) {
+	if err := requireText("session kind", ref.GetKind(), MaxName); err != nil {
 		return source, session, err
 	}
 	if err := ValidNativeKey(ref.GetKey()); err != nil {
@@ -115,20 +120,20 @@ func (c *Converter) Resolve(ref *historyv1.SessionRef) (source, session Digest, 
 		}
 		source = SourceID(c.spec.Provider, c.withLineage(anchor))
 	}
-	return source, SessionID(source, kind, ref.GetKey()), nil
+	return source, SessionID(source, ref.GetKind(), ref.GetKey()), nil
 }
 
 // AddSession checks a declared session and derives its id. The error is a *Rejection. A session may be declared again with the same
 // identity; the later declaration counts and keeps ordinal and metadata.
 func (c *Converter) AddSession(w *historyv1.Session) (*Session, error) {
-	source, id, err := c.Resolve(w.GetRef())
+	source, id, err := c.resolve(w.GetRef())
 	if err != nil {
 		return nil, err
 	}
 	if source != c.source {
 		return nil, reject(RejectInvalidKey, "a session of another source")
 	}
-	if err := checkNames(field{"provider session id", w.GetProviderSessionId(), MaxText}); err != nil {
+	if err := checkText("provider session id", w.GetProviderSessionId(), MaxText); err != nil {
 		return nil, err
 	}
 	s := &Session{
@@ -166,7 +171,7 @@ func (c *Converter) claim(ref *historyv1.SessionRef) (*Digest, error) {
 	if ref == nil {
 		return nil, nil
 	}
-	_, id, err := c.Resolve(ref)
+	_, id, err := c.resolve(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -216,19 +221,14 @@ func metaTime(at *int64) *int64 {
 }
 
 func title(value string) string {
-	value = strings.Map(func(r rune) rune {
+	value = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, metaText(value))
-	value = strings.TrimSpace(value)
-	count := 0
-	for at := range value {
-		if count == maxTitle {
-			return strings.TrimSpace(value[:at])
-		}
-		count++
+	}, metaText(value)))
+	if characters := []rune(value); len(characters) > maxTitle {
+		value = strings.TrimSpace(string(characters[:maxTitle]))
 	}
 	return value
 }

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"slices"
+
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
@@ -55,7 +57,7 @@ func (c *Converter) identify(w *historyv1.Event, s *Session, dst *Event) error {
 	if err := checkItem(claim.GetEventKind(), claim.GetEventKey(), claim.GetEventSelector()); err != nil {
 		return err
 	}
-	source, session, err := c.Resolve(claim.GetSession())
+	source, session, err := c.resolve(claim.GetSession())
 	if err != nil {
 		return err
 	}
@@ -72,33 +74,34 @@ func (c *Converter) identify(w *historyv1.Event, s *Session, dst *Event) error {
 }
 
 func checkItem(kind string, key, selector []byte) error {
-	if kind == "" {
-		return reject(RejectInvalidField, "no item kind")
-	}
-	if err := checkNames(field{"item kind", kind, MaxName}); err != nil {
+	if err := requireText("item kind", kind, MaxName); err != nil {
 		return err
 	}
-	if err := ValidNativeKey(key); err != nil {
+	if err := ValidNativeKey(key); err != nil || len(selector) == 0 {
 		return err
-	}
-	if len(selector) == 0 {
-		return nil
 	}
 	return ValidNativeKey(selector)
 }
 
 // intern returns the constant of a known name, so that events do not keep wire messages alive for them.
 func intern(names []string, text string) string {
-	if c := code(names, text); c != 0 {
+	if c := codeOf(names, text); c != 0 {
 		return names[c]
 	}
 	return text
 }
 
-// content is the content of one event under conversion.
+// content is the content of one event under conversion. The first violation is kept.
 type content struct {
 	e     *Event
 	loose bool // the structured content is not canonical yet
+	err   *Rejection
+}
+
+func (ct *content) fail(code, format, what string) {
+	if ct.err == nil {
+		ct.err = reject(code, format, what)
+	}
 }
 
 func convertContent(w *historyv1.Event, dst *Event) error {
@@ -108,52 +111,48 @@ func convertContent(w *historyv1.Event, dst *Event) error {
 		ct.loose = !canonical.IsCanonical(structured)
 	}
 	if body := w.GetBody(); body != nil {
-		dst.HasBody = true
-		var err error
-		if dst.Body, err = ct.text(body, "body"); err != nil {
-			return err
+		dst.HasBody, dst.Body = true, ct.text(body, "body")
+	}
+	ct.activity(w)
+	if ct.loose {
+		fixed, err := canonical.Canonical(dst.Structured)
+		if err != nil {
+			ct.fail(RejectInvalidText, "%s is not JSON", "structured content")
+		}
+		dst.Structured = fixed
+		if string(fixed) == "null" {
+			dst.Structured = nil
 		}
 	}
-	if err := ct.activity(w); err != nil {
-		return err
-	}
-	if !ct.loose {
-		return nil
-	}
-	fixed, err := canonical.Canonical(dst.Structured)
-	if err != nil {
-		return reject(RejectInvalidText, "structured content is not JSON")
-	}
-	dst.Structured = fixed
-	if string(fixed) == "null" {
-		dst.Structured = nil
+	if ct.err != nil {
+		return ct.err
 	}
 	return nil
 }
 
-func (ct *content) activity(w *historyv1.Event) error {
+func (ct *content) activity(w *historyv1.Event) {
 	e := ct.e
-	if len(w.GetCallId()) == 0 && w.GetInvocation() == nil && w.GetResult() == nil && len(w.GetFacts()) == 0 {
-		return nil
-	}
 	a := &e.own.activity
-	e.Activity = a
 	if id := w.GetCallId(); len(id) > 0 {
-		if err := ValidTypedKey(id); err != nil {
-			return err
+		if ValidTypedKey(id) != nil {
+			ct.fail(RejectInvalidKey, "%s is no typed key", "the call id")
 		}
 		a.CallID = id
 	}
 	if call := w.GetInvocation(); call != nil {
 		a.Invocation = &e.own.invocation
-		if err := ct.invocation(call, a.Invocation); err != nil {
-			return err
+		*a.Invocation = Invocation{
+			Protocol: call.GetProtocol(), Server: call.GetServer(), Tool: call.GetTool(),
+			Started: call.StartedAtMs != nil, StartedAt: call.GetStartedAtMs(),
+			Arguments: ct.capture(call.GetArguments(), true, "arguments"),
 		}
 	}
 	if r := w.GetResult(); r != nil {
 		a.Result = &e.own.result
-		if err := ct.result(r, a.Result); err != nil {
-			return err
+		*a.Result = Result{
+			Status: r.GetStatus(), Completed: r.CompletedAtMs != nil, CompletedAt: r.GetCompletedAtMs(),
+			HasDuration: r.DurationNs != nil, DurationNS: r.GetDurationNs(),
+			Text: ct.capture(r.GetText(), false, "result text"), Structured: ct.capture(r.GetStructured(), true, "structured result"),
 		}
 	}
 	for _, fact := range w.GetFacts() {
@@ -161,39 +160,13 @@ func (ct *content) activity(w *historyv1.Event) error {
 		if kind := fact.GetKind(); kind > 0 && int(kind) < int(factKinds) {
 			converted.Kind = FactKind(kind)
 		}
-		if checkFact(&converted) == nil && len(e.own.facts) < MaxFacts {
+		if validFact(&converted) && len(e.own.facts) < MaxFacts {
 			e.own.facts = append(e.own.facts, converted)
 		}
 	}
-	a.Facts = e.own.facts
-	if len(a.Facts) == 0 && a.Invocation == nil && a.Result == nil {
-		e.Activity = nil
+	if a.Facts = e.own.facts; len(a.Facts) > 0 || a.Invocation != nil || a.Result != nil {
+		e.Activity = a
 	}
-	return nil
-}
-
-func (ct *content) invocation(w *historyv1.Invocation, call *Invocation) (err error) {
-	call.Protocol, call.Server, call.Tool = w.GetProtocol(), w.GetServer(), w.GetTool()
-	if w.StartedAtMs != nil {
-		call.Started, call.StartedAt = true, *w.StartedAtMs
-	}
-	call.Arguments, err = ct.capture(w.GetArguments(), true, "arguments")
-	return err
-}
-
-func (ct *content) result(w *historyv1.Result, r *Result) (err error) {
-	r.Status = w.GetStatus()
-	if w.CompletedAtMs != nil {
-		r.Completed, r.CompletedAt = true, *w.CompletedAtMs
-	}
-	if w.DurationNs != nil {
-		r.HasDuration, r.DurationNS = true, *w.DurationNs
-	}
-	if r.Text, err = ct.capture(w.GetText(), false, "result text"); err != nil {
-		return err
-	}
-	r.Structured, err = ct.capture(w.GetStructured(), true, "structured result")
-	return err
 }
 
 // captureStatus maps the states of the wire, which are numbered in another order.
@@ -205,83 +178,68 @@ var captureStatus = map[historyv1.Capture_Status]CaptureStatus{
 	historyv1.Capture_STATUS_NORMALIZED_BODY: CaptureNormalizedBody,
 }
 
-func (ct *content) capture(w *historyv1.Capture, json bool, what string) (c Capture, err error) {
+func (ct *content) capture(w *historyv1.Capture, json bool, what string) (c Capture) {
 	status, ok := captureStatus[w.GetStatus()]
 	if !ok || json && status == CaptureNormalizedBody {
-		return c, reject(RejectInvalidField, "unknown state of the %s", what)
+		ct.fail(RejectInvalidField, "unknown state of the %s", what)
 	}
 	c.Status = status
 	switch {
 	case status == CapturePresent && json:
-		c.Value, err = ct.json(w.GetValue(), what)
+		c.Value = ct.json(w.GetValue(), what)
 	case status == CapturePresent:
-		c.Value, err = ct.text(w.GetValue(), what)
+		c.Value = ct.text(w.GetValue(), what)
 	case status == CaptureOmitted:
-		c.Reason = w.GetReason()
-		if w.ObservedBytes != nil {
-			c.HasObserved, c.Observed = true, *w.ObservedBytes
-		}
+		c.Reason, c.HasObserved, c.Observed = w.GetReason(), w.ObservedBytes != nil, w.GetObservedBytes()
 	}
-	return c, err
+	return c
 }
 
 // text converts a text value. Spans stay spans of canonical structured content; of loose one they are read out here.
-func (ct *content) text(w *historyv1.Value, what string) (Value, error) {
-	v, err := ct.value(w, what)
-	if err != nil || !ct.loose || len(v.Spans) == 0 {
-		return v, err
+func (ct *content) text(w *historyv1.Value, what string) Value {
+	v := ct.value(w, what)
+	if ct.loose && len(v.Spans) > 0 {
+		return Value{Inline: ct.detach(v)}
 	}
-	return Value{Inline: ct.detach(v)}, nil
+	return v
 }
 
 // json converts a JSON value and makes sure that what it materialises to is canonical.
-func (ct *content) json(w *historyv1.Value, what string) (Value, error) {
-	v, err := ct.value(w, what)
-	if err != nil {
-		return v, err
+func (ct *content) json(w *historyv1.Value, what string) Value {
+	v := ct.text(w, what)
+	if len(v.Spans) == 1 && !v.Spans[0].Quoted && int(v.Spans[0].Length) == len(ct.e.Structured) {
+		return v // the structured content itself
 	}
-	if len(v.Spans) == 1 && !ct.loose && !v.Spans[0].Quoted && int(v.Spans[0].Length) == len(ct.e.Structured) {
-		return v, nil // the structured content itself
-	}
-	var raw []byte
-	if ct.loose && len(v.Spans) > 0 {
-		raw = ct.detach(v)
-		v = Value{Inline: raw}
-	} else {
-		raw = ct.e.bytesOf(v, ct.e.own.buf)
-	}
+	raw := ct.e.bytesOf(v, ct.e.own.buf)
 	if canonical.IsCanonical(raw) {
-		return v, nil
+		return v
 	}
 	fixed, err := canonical.Canonical(raw)
 	if err != nil {
-		return v, reject(RejectInvalidText, "%s are not JSON", what)
+		ct.fail(RejectInvalidText, "%s are not JSON", what)
 	}
-	return Value{Inline: fixed}, nil
+	return Value{Inline: fixed}
 }
 
 // value checks the spans of a value.
-func (ct *content) value(w *historyv1.Value, what string) (v Value, err error) {
+func (ct *content) value(w *historyv1.Value, what string) Value {
+	e := ct.e
 	if len(w.GetSpans()) == 0 {
-		return Value{Inline: w.GetInline()}, nil
+		return Value{Inline: w.GetInline()}
 	}
 	if len(w.GetInline()) > 0 {
-		return v, reject(RejectInvalidField, "%s with bytes and spans", what)
+		ct.fail(RejectInvalidField, "%s with bytes and spans", what)
 	}
-	e := ct.e
 	from := len(e.own.spans)
 	for _, ws := range w.GetSpans() {
 		span := Span{Offset: ws.GetOffset(), Length: ws.GetLength(), Quoted: ws.GetQuoted()}
-		if !validSpan(e.Structured, span) {
-			return v, reject(RejectInvalidField, "a span of the %s lies outside the structured content", what)
-		}
-		if span.Quoted && !ct.loose && !isLiteral(e.piece(span)) {
-			return v, reject(RejectInvalidField, "a quoted span of the %s is no string", what)
+		if !validSpan(e.Structured, span) || span.Quoted && !ct.loose && !isLiteral(e.piece(span)) {
+			ct.fail(RejectInvalidField, "a span of the %s lies outside the structured content or is no string", what)
+			return Value{}
 		}
 		e.own.spans = append(e.own.spans, span)
 	}
-	spans := e.own.spans[from:]
-	return Value{Spans: spans[:len(spans):len(spans)]}, nil
+	return Value{Spans: slices.Clip(e.own.spans[from:])}
 }
 
 // detach reads a value out of loose structured content, whose literals may hold any escape. A literal that is broken gives nothing;
@@ -292,11 +250,11 @@ func (ct *content) detach(v Value) (out []byte) {
 			out = append(out, '\n')
 		}
 		piece := ct.e.piece(span)
-		if !span.Quoted {
+		if span.Quoted {
+			out, _ = canonical.Unquote(out, piece)
+		} else {
 			out = append(out, piece...)
-			continue
 		}
-		out, _ = canonical.Unquote(out, piece)
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func checkStored(t *testing.T, e *Event, s *Session) {
 			t.Fatalf("row: %v\n%s", err, row)
 		}
 	}
-	AppendProjection(nil, &d)
+	projected(&d)
 }
 
 func TestRandomEventsFromTheWire(t *testing.T) {

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -28,17 +29,18 @@ type failure struct {
 	carried  bool // records of an earlier run stay
 }
 
-func knownClass(class string) string {
-	switch class {
-	case classUnreadable, classVanished, classChanged, classMalformed, classUnsupported:
-		return class
-	}
-	return classInternal
-}
-
 // failed makes the provider as a whole a failure.
 func (p *provider) failed(detail string) {
 	p.failure = &failure{provider: p.id, identity: p.id, class: classInternal, detail: detail}
+}
+
+// crash tells that the process of the provider stopped while it read, nil when it did not.
+func (p *provider) crash() *failure {
+	if p.crashes == 0 {
+		return nil
+	}
+	return &failure{provider: p.id, identity: p.id, class: classInternal, detail: fmt.Sprintf(
+		"the provider process stopped in mid-scan, %d times in this run; it was started again and only the sources it had begun failed", p.crashes)}
 }
 
 // abandon fails a source: what this run stored of it is dropped, what was stored before stays.
@@ -53,6 +55,13 @@ func (r *run) abandon(s *scan, class, detail string) {
 	if s.writer != nil {
 		r.finishing.Go(s.writer.Abort)
 	}
+}
+
+// blame fails a source for what its provider said about it.
+func (r *run) blame(s *scan, err error) {
+	r.log("provider %s: source %s: %v", s.provider.id, s.source, err)
+	r.abandon(s, classInternal, "the provider contradicts itself about this source, so nothing of it was taken; report it to the provider's makers: "+
+		oneLine(err.Error()))
 }
 
 // oneLine makes a sentence of a provider fit for a report: one line, bounded, valid text.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
@@ -47,7 +48,7 @@ type fakeProvider struct {
 	hostile   func(m *historyv1.ScanMessage) *historyv1.ScanMessage
 	inventory func(s *historyv1.Source) // changes a source before it is sent
 	blocked   chan struct{}             // scans wait here
-	crash     bool                      // the scan stream breaks after the first source
+	poison    map[string]bool           // sessions that end the process while they are read
 	state     historyv1.RouteEnd_State  // of every route; unspecified = as it is
 
 	started  int
@@ -147,7 +148,12 @@ func (p *fakeProvider) Scan(ctx context.Context, next func() (*historyv1.ScanSou
 				return ctx.Err()
 			}
 		}
-		for _, m := range p.read(req) {
+		messages := p.read(req)
+		if p.poison[req.GetSource().GetProviderSessionId()] {
+			_ = on(messages[0])
+			return errors.New("the process died")
+		}
+		for _, m := range messages {
 			if p.hostile != nil {
 				if m = p.hostile(m); m == nil {
 					continue
@@ -156,9 +162,6 @@ func (p *fakeProvider) Scan(ctx context.Context, next func() (*historyv1.ScanSou
 			if err := on(m); err != nil {
 				return err
 			}
-		}
-		if p.crash {
-			return errors.New("the process died")
 		}
 	}
 }
@@ -179,7 +182,7 @@ func (p *fakeProvider) read(req *historyv1.ScanSource) []*historyv1.ScanMessage 
 	counts := &historyv1.Counts{}
 	if req.GetMode() == historyv1.Mode_MODE_APPEND {
 		from = int(req.GetCertifiedBytes())
-		if sum := sha256.Sum256(content[:from]); bytes.Equal(sum[:], req.GetContentDigest()) && string(req.GetFrontier()) == strconv.Itoa(from) {
+		if sum := sha256.Sum256(content[:from]); bytes.Equal(sum[:], req.GetContentDigest()) && strings.TrimSpace(string(req.GetFrontier())) == strconv.Itoa(from) {
 			mode, counts = historyv1.Mode_MODE_APPEND, req.GetCounts()
 		} else {
 			from = 0
@@ -313,7 +316,11 @@ func (w *world) put(place string, lines ...string) {
 	w.clock++
 	w.provider.files[w.path(place)] = &fakeFile{lines: lines, mtime: w.clock}
 	w.mkdir(filepath.Dir(w.path(place)))
-	if err := os.WriteFile(w.path(place), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+	err := os.WriteFile(w.path(place), []byte(strings.Join(lines, "\n")), 0o600)
+	if err == nil {
+		err = os.Chtimes(w.path(place), time.Time{}, time.Unix(0, w.clock))
+	}
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -1,12 +1,10 @@
 package refresh
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
@@ -14,154 +12,121 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// maxFrontier bounds the frontier of a provider in bytes; maxCount every counter, so that sums stay exact in JSON.
+// maxStored bounds what is kept for the next append: the frontier of a provider, at most 64 KiB, with the state of the linker
+// behind it, some 14 KiB at most. maxCount bounds every counter, so that sums stay exact in JSON.
 const (
-	maxFrontier = 64 << 10
-	maxCount    = 1<<53 - 1
+	maxStored = 80 << 10
+	maxCount  = 1<<53 - 1
 )
 
-// end takes the certificate of a provider. Waiting for the workers happens beside the stream, so that a slow source holds up
-// no other.
-func (r *run) end(s *scan, m *historyv1.SourceEnd) error {
-	if !s.begun {
-		return errors.New("an end before the begin")
-	}
-	if err := s.checkEnd(m); err != nil {
-		return err
-	}
-	s.ended = true
-	r.finishing.Go(func() {
-		if err := r.finish(s, m); err != nil {
-			r.fail(err)
-		}
-	})
-	return nil
-}
-
-// checkEnd checks what a provider certifies about a source.
+// checkEnd checks what only the host can know about a certificate; its form was checked where it arrived.
 func (s *scan) checkEnd(m *historyv1.SourceEnd) error {
 	c := m.GetCounts()
-	for _, n := range []uint64{c.GetComplete(), c.GetRetained(), c.GetRejected(), c.GetIgnored(), m.GetCertifiedBytes()} {
-		if n > maxCount {
-			return fmt.Errorf("a count of %d", n)
-		}
+	if n := max(c.GetComplete(), m.GetCertifiedBytes()); n > maxCount {
+		return fmt.Errorf("a count of %d", n)
 	}
-	switch {
-	case c.GetComplete() != c.GetRetained()+c.GetRejected()+c.GetIgnored():
-		return errors.New("counts that do not add up")
-	case len(m.GetContentDigest()) != 32:
-		return fmt.Errorf("a content digest of %d bytes", len(m.GetContentDigest()))
-	case len(m.GetFrontier()) > maxFrontier:
-		return fmt.Errorf("a frontier of %d bytes", len(m.GetFrontier()))
-	case m.GetRejectionsTotal() > c.GetRejected() || s.rejected > m.GetRejectionsTotal():
+	if m.GetRejectionsTotal() > c.GetRejected() {
 		return errors.New("rejections that do not agree with the counts")
 	}
 	if s.mode != historyv1.Mode_MODE_APPEND {
 		return nil
 	}
 	old := s.item.cert
-	if m.GetCertifiedBytes() < old.CertifiedBytes || c.GetComplete() < old.Counts.Complete || c.GetRetained() < old.Counts.Retained ||
-		c.GetRejected() < old.Counts.Rejected || c.GetIgnored() < old.Counts.Ignored {
+	if m.GetCertifiedBytes() < old.CertifiedBytes || c.GetRetained() < old.Counts.Retained || c.GetRejected() < old.Counts.Rejected ||
+		c.GetIgnored() < old.Counts.Ignored {
 		return errors.New("an append that takes something back")
 	}
 	return nil
 }
 
-// finish waits for the workers of a source and certifies it. An error is one of the store.
-func (r *run) finish(s *scan, m *historyv1.SourceEnd) error {
+// finish certifies a source that has ended, beside the stream, so that waiting for its workers holds up no other.
+func (r *run) finish(s *scan, m *historyv1.SourceEnd) {
+	if err := r.certify(s, m); err != nil {
+		r.trouble(s, err)
+	}
+	if s.failure == nil && !s.again {
+		r.meter.read(s)
+	}
+}
+
+// trouble decides what an error about a source means: the end of the run when the store itself or ctx failed, one full read when
+// the store refuses an append, and else the end of this source alone.
+func (r *run) trouble(s *scan, err error) {
+	switch broken := s.brokenRule(); {
+	case broken != nil:
+		r.blame(s, broken)
+	case !ofSource(err):
+		r.fail(err)
+	case s.mode == historyv1.Mode_MODE_APPEND:
+		r.log("provider %s: source %s is read again in full: %v", s.provider.id, s.source, err)
+		s.rescan()
+	default:
+		r.blame(s, err)
+	}
+}
+
+// ofSource reports whether an error of the store is about what it was given. A failure of the store itself that hides behind such
+// an error is not lost: the candidate remembers it and refuses to be published.
+func ofSource(err error) bool {
+	var f *fault.Error
+	return errors.As(err, &f) && (f.Code == "" || f.Code == fault.Internal || f.Code == fault.InvalidRequest)
+}
+
+// rescan gives up what was read; the source is read once more in full.
+func (s *scan) rescan() {
+	s.again = true
+	if s.writer != nil {
+		s.writer.Abort()
+	}
+}
+
+// certify waits for the workers of a source and stores its sessions, certificate and frontier.
+func (r *run) certify(s *scan, m *historyv1.SourceEnd) error {
 	if s.writer != nil {
 		if err := s.writer.Wait(); err != nil {
-			return r.blame(s, err)
+			return err
 		}
 	}
 	retracted, full := s.linker.Retracted()
 	if full && s.mode == historyv1.Mode_MODE_APPEND {
-		s.again = true
-		s.abort()
-		return nil
-	}
-	if err := s.describe(m); err != nil {
-		r.log("provider %s: source %s: %v", s.provider.id, s.source, err)
-		r.abandon(s, classInternal, "the provider described a session that it did not declare")
+		s.rescan()
 		return nil
 	}
 	cert := s.certificate(m)
 	if cert.Counts.Complete > 0 && cert.Counts.Rejected == cert.Counts.Complete {
-		s.rejected = m.GetRejectionsTotal() + s.refused.Load()
 		r.abandon(s, classMalformed, "none of its records can be read")
 		return nil
 	}
-	s.rejected = m.GetRejectionsTotal() + s.refused.Load()
-	same, err := r.unchanged(s, &cert)
-	if err != nil {
-		return err
-	}
-	if same {
-		r.meter.read(s)
-		s.same, s.sessions, s.edges = true, 0, 0
-		s.abort()
-		return nil
-	}
-	return r.certify(s, cert, retracted, m.GetFrontier())
-}
-
-// blame decides whether an error of a writer is the fault of what the provider sent, which fails the source, or one of the store,
-// which is returned.
-func (r *run) blame(s *scan, err error) error {
-	if s.isBroken() {
-		err = s.broken
-	} else if fault.Code(err) != fault.InvalidRequest {
-		return err
-	}
-	r.log("provider %s: source %s: %v", s.provider.id, s.source, err)
-	r.abandon(s, classInternal, "the provider sent something that cannot be true")
-	return nil
-}
-
-// certify stores sessions, certificate and frontier of a source.
-func (r *run) certify(s *scan, cert core.Certificate, retracted []record.Digest, frontier []byte) error {
 	w, err := r.open(s)
 	if err != nil {
 		return err
 	}
-	if len(retracted) > 0 {
-		if err := w.Readmit(retracted); err != nil {
-			return err
-		}
-	}
-	for _, session := range s.described {
-		if _, err := w.Session(session); err != nil {
-			return r.blame(s, err)
-		}
-	}
-	var stored []byte
-	if len(frontier) > 0 {
-		stored = joinFrontier(frontier, s.linker)
-	}
-	if err := w.Finish(cert, stored); err != nil {
+	if err := w.Readmit(retracted); err != nil {
 		return err
 	}
-	s.events, s.doubles = w.Events(), w.Duplicates()
-	s.stored = &cert
-	r.meter.sessions.Add(s.sessions)
-	r.meter.read(s)
-	return nil
-}
-
-// describe lays the metadata of the end over the sessions.
-func (s *scan) describe(m *historyv1.SourceEnd) error {
-	for _, w := range m.GetMetadata() {
-		session, err := s.converter.SetMetadata(w)
+	for _, meta := range m.GetMetadata() {
+		session, err := s.converter.SetMetadata(meta)
 		if err != nil {
+			return s.breaks(err)
+		}
+		if _, err := w.Session(session); err != nil {
 			return err
 		}
-		s.described = append(s.described, session)
 	}
+	if err := w.Finish(cert, joinFrontier(m.GetFrontier(), s.linker)); err != nil {
+		return err
+	}
+	if s.same = w.Same(); s.same {
+		s.sessions, s.edges = 0, 0
+		return nil
+	}
+	s.events, s.doubles, s.stored = w.Events(), w.Duplicates(), &cert
+	r.meter.sessions.Add(s.sessions)
 	return nil
 }
 
-// certificate combines what the provider certifies with what the host refused: an event that cannot be stored turns its record
-// from retained into rejected.
+// certificate combines what the provider certifies with what the host refused: a record none of whose events could be stored
+// moves from retained to rejected. An append never takes back what was retained before.
 func (s *scan) certificate(m *historyv1.SourceEnd) core.Certificate {
 	counts := m.GetCounts()
 	c := core.Certificate{
@@ -171,64 +136,72 @@ func (s *scan) certificate(m *historyv1.SourceEnd) core.Certificate {
 			Complete: counts.GetComplete(), Retained: counts.GetRetained(), Rejected: counts.GetRejected(), Ignored: counts.GetIgnored(),
 		},
 	}
-	moved := min(s.refused.Load(), c.Counts.Retained)
-	c.Counts.Retained -= moved
-	c.Counts.Rejected += moved
+	retained := c.Counts.Retained
 	if s.mode == historyv1.Mode_MODE_APPEND {
+		retained -= s.item.cert.Counts.Retained
 		c.Rejections = append(c.Rejections, s.item.cert.Rejections...)
 	}
+	moved := s.records.rejected(retained)
+	c.Counts.Retained -= moved
+	c.Counts.Rejected += moved
+	s.rejected = m.GetRejectionsTotal() + moved
 	c.Rejections = append(c.Rejections, s.rejections...)
 	c.Rejections = c.Rejections[:min(len(c.Rejections), core.MaxRejections)]
 	return c
 }
 
-// unchanged reports whether a source that was read holds just what is stored of it: same bytes, same counts, same sessions. Then
-// the sighting alone is worth keeping.
-func (r *run) unchanged(s *scan, c *core.Certificate) (bool, error) {
-	old := s.item.cert
-	if old == nil || r.rebuild || !s.readAs(&old.Certificate) || c.ContentDigest != old.ContentDigest || c.CertifiedBytes != old.CertifiedBytes {
-		return false, nil
-	}
-	counts := old.Counts
-	counts.Indexed = 0
-	if c.Counts != counts || c.HasFrontier != old.HasFrontier {
-		return false, nil
-	}
-	if s.writer != nil && s.mode == historyv1.Mode_MODE_APPEND && s.writer.Events() > 0 {
-		return false, nil
-	}
-	for _, session := range s.described {
-		before, err := r.base.SessionByID(session.ID)
-		if err != nil {
-			return false, err
-		}
-		if before == nil || !sameSession(before, session) {
-			return false, nil
-		}
-	}
-	return true, nil
+// records counts the native records of which no event could be stored. Providers send events, so records are told apart by what
+// is certain: events of one record follow each other in one session with equal or adjoining sequences. Neighbours that look like one
+// record are counted as one, so a record is never called rejected while a part of it is stored.
+type records struct {
+	seen, refused uint64 // events
+	lost          uint64 // runs of events that were refused as a whole
+	session       uint32
+	last          uint64 // sequence of the latest event
+	kept          bool   // an event of the present run was stored
 }
 
-func sameSession(a, b *record.Session) bool {
-	x, y := *a, *b
-	x.Ordinal, y.Ordinal = 0, 0
-	if len(x.Meta.Models) == 0 && len(y.Meta.Models) == 0 {
-		x.Meta.Models, y.Meta.Models = nil, nil
+// event takes the next event of the source.
+func (c *records) event(session uint32, sequence uint64, refused bool) {
+	if c.seen == 0 || session != c.session || sequence != c.last && sequence != c.last+1 {
+		c.close()
+		c.kept = false
 	}
-	return bytes.Equal(x.Anchor, y.Anchor) && bytes.Equal(x.Key, y.Key) && reflect.DeepEqual(x, y)
-}
-
-func (s *scan) abort() {
-	if s.writer != nil {
-		s.writer.Abort()
-		s.writer = nil
+	c.seen, c.session, c.last = c.seen+1, session, sequence
+	if refused {
+		c.refused++
+	} else {
+		c.kept = true
 	}
 }
 
-// The stored frontier is the provider's own, framed, followed by the state of the linker.
+func (c *records) close() {
+	if c.seen > 0 && !c.kept {
+		c.lost++
+	}
+}
+
+// rejected returns how many of so many retained records are rejected, after the last event. Where every record gave one event, each
+// refused event is one.
+func (c *records) rejected(retained uint64) uint64 {
+	if c.seen == retained {
+		return c.refused
+	}
+	c.close()
+	return min(c.lost, retained)
+}
+
+// joinFrontier frames the frontier of a provider and puts the state of the linker behind it. Nil when there is none, or when both
+// are too big together: the source is read in full then.
 func joinFrontier(frontier []byte, links *record.Linker) []byte {
+	if len(frontier) == 0 {
+		return nil
+	}
 	out := binary.AppendUvarint(make([]byte, 0, len(frontier)+64), uint64(len(frontier)))
-	return links.AppendState(append(out, frontier...))
+	if out = links.AppendState(append(out, frontier...)); len(out) > maxStored {
+		return nil
+	}
+	return out
 }
 
 func splitFrontier(stored []byte) (frontier, links []byte, ok bool) {

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/record"
@@ -17,12 +15,8 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// maxSources bounds one inventory; maxObservation the opaque token of a source in bytes; maxLocator a place below a route.
-const (
-	maxSources     = 131_072
-	maxObservation = 4096
-	maxLocator     = 32 << 10
-)
+// maxSources bounds one inventory.
+const maxSources = 131_072
 
 // item is one source as the inventory shows it.
 type item struct {
@@ -64,7 +58,7 @@ func (r *run) observe() error {
 		wait.Go(func() {
 			plugin, err := r.req.Plugins.Start(r.ctx, p.name)
 			if err != nil {
-				p.failed("the provider did not start")
+				p.failed("the provider did not start; see the log and ctx doctor")
 				r.log("provider %s: %v", p.id, err)
 				return
 			}
@@ -87,12 +81,7 @@ func (r *run) observe() error {
 
 // mustList reports whether a provider has a route that may hold something.
 func (p *provider) mustList() bool {
-	for _, s := range p.routes {
-		if s.readable() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.routes, (*route).readable)
 }
 
 // readable reports whether a route is worth asking for: a missing one is proven absent, an unsupported one may not be read.
@@ -104,26 +93,33 @@ func (r *run) takeInventory(p *provider) {
 	items, end, err := r.inventory(p)
 	if err != nil {
 		if r.ctx.Err() == nil {
-			p.failed("the provider could not list its sources")
+			p.failed("the provider could not list its sources; see the log and ctx doctor")
 			r.log("provider %s: inventory: %v", p.id, err)
 		}
 		return
 	}
 	p.items = items
-	for i, d := range end.GetDiagnostics() {
-		if i < 64 {
-			r.log("provider %s: %s %s: %s", p.id, d.GetCode(), d.GetLocator(), d.GetMessage())
-		}
+	for _, d := range end.GetDiagnostics() {
+		r.log("provider %s: %s %s: %s", p.id, d.GetCode(), d.GetLocator(), d.GetMessage())
 	}
 	for _, s := range p.routes {
-		if s.index >= 0 {
-			s.state = routeState(end, s.index)
+		if s.index < 0 {
+			continue
+		}
+		s.state = end.GetRoutes()[s.index].GetState()
+		for _, d := range end.GetDiagnostics() {
+			if int(d.GetRoute()) == s.index && d.GetCode() == "unreadable" {
+				s.problems = append(s.problems, d)
+			}
 		}
 	}
 }
 
 // inventory asks for all readable routes of a provider at once, so that it can give a source of two stores only once.
 func (r *run) inventory(p *provider) ([]*item, *historyv1.InventoryEnd, error) {
+	if p.dead && !r.restart(p) {
+		return nil, nil, errors.New("the provider stopped too often")
+	}
 	req := &historyv1.InventoryRequest{MaxSources: maxSources}
 	var asked []*route
 	for _, s := range p.routes {
@@ -135,19 +131,10 @@ func (r *run) inventory(p *provider) ([]*item, *historyv1.InventoryEnd, error) {
 	}
 	var items []*item
 	end, err := p.plugin.Inventory(r.ctx, req, func(w *historyv1.Source) error {
-		if len(items) == maxSources {
-			return errors.New("more sources than allowed")
-		}
 		i, err := p.admit(w, asked)
-		if err != nil {
-			return err
-		}
 		items = append(items, i)
-		return nil
+		return err
 	})
-	if err == nil && end == nil {
-		err = errors.New("the inventory has no end")
-	}
 	if err == nil {
 		err = context.Cause(r.ctx)
 	}
@@ -167,21 +154,14 @@ func (s *route) wire() *historyv1.Route {
 	return w
 }
 
-// admit checks what a provider says about one source and derives its id.
+// admit derives the id of a source and checks what its form, which was checked where it arrived, does not tell.
 func (p *provider) admit(w *historyv1.Source, asked []*route) (*item, error) {
-	if int64(w.GetRoute()) >= int64(len(asked)) {
-		return nil, fmt.Errorf("a source of route %d of %d", w.GetRoute(), len(asked))
-	}
 	i := &item{provider: p, wire: w, route: asked[w.GetRoute()], format: p.formats[w.GetFormat()]}
-	switch n := len(w.GetObservation()); {
+	switch {
 	case i.format == nil:
 		return nil, errors.New("a source of a format that the provider did not describe")
-	case n == 0 || n > maxObservation:
-		return nil, fmt.Errorf("an observation of %d bytes", n)
 	case w.GetSize() > math.MaxInt64:
 		return nil, fmt.Errorf("a source of %d bytes", w.GetSize())
-	case !validLocator(w.GetLocator()):
-		return nil, errors.New("a source that does not lie below its route")
 	}
 	anchor := w.GetAnchor()
 	if err := record.ValidAnchor(anchor); err != nil {
@@ -192,24 +172,4 @@ func (p *provider) admit(w *historyv1.Source, asked []*route) (*item, error) {
 	}
 	i.source = record.SourceID(p.id, anchor)
 	return i, nil
-}
-
-// validLocator accepts the empty locator (the route itself) and a clean relative path without any way out of the route.
-func validLocator(locator string) bool {
-	if locator == "" {
-		return true
-	}
-	return len(locator) <= maxLocator && utf8.ValidString(locator) && !strings.ContainsRune(locator, 0) &&
-		path.Clean(locator) == locator && locator != "." && filepath.IsLocal(filepath.FromSlash(locator))
-}
-
-// routeState reads the state of one route from the end of an inventory. Without a word about it nothing counts as proven.
-func routeState(end *historyv1.InventoryEnd, index int) historyv1.RouteEnd_State {
-	if index < len(end.GetRoutes()) {
-		return end.GetRoutes()[index].GetState()
-	}
-	if end.GetComplete() {
-		return historyv1.RouteEnd_STATE_COMPLETE
-	}
-	return historyv1.RouteEnd_STATE_INCOMPLETE
 }

@@ -76,17 +76,17 @@ func (i *item) before(o *item) bool {
 
 // decide chooses between nothing, a new sighting, an append and a full read of one source.
 func (r *run) decide(p *plan, i *item) {
-	if i.cert != nil && (r.rebuild || r.req.Reset) {
-		p.add(&scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()})
+	full := &scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()}
+	c := i.cert
+	switch {
+	case c == nil:
+		p.add(full)
 		return
-	}
-	if i.cert != nil && r.elsewhere(i) {
+	case (!r.req.Reset || r.scope.exhaustive()) && r.elsewhere(i):
 		p.same++
 		return
-	}
-	c := i.cert
-	if c == nil || !i.readAs(&c.Certificate) {
-		p.add(&scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()})
+	case r.rebuild || r.req.Reset || !i.readAs(&c.Certificate):
+		p.add(full)
 		return
 	}
 	if bytes.Equal(c.Observation, i.wire.GetObservation()) {
@@ -99,11 +99,10 @@ func (r *run) decide(p *plan, i *item) {
 		}
 		return
 	}
-	s := &scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()}
 	if c.HasFrontier && i.wire.GetSize() >= c.CertifiedBytes {
-		s.asked, s.todo = historyv1.Mode_MODE_APPEND, i.wire.GetSize()-c.CertifiedBytes
+		full.asked, full.todo = historyv1.Mode_MODE_APPEND, i.wire.GetSize()-c.CertifiedBytes
 	}
-	p.add(s)
+	p.add(full)
 }
 
 func (p *plan) add(s *scan) {
@@ -118,27 +117,50 @@ func (i *item) readAs(c *core.Certificate) bool {
 		c.IdentityVersion == i.format.version
 }
 
-// elsewhere reports whether the stored records come from another file, outside an explicit path, that counts more and is still
-// there: importing an old copy does not replace the newer original. The same file seen through an explicit path stays with the
-// route that selects it.
+// elsewhere reports whether the stored records come from another file that this run does not list, that counts more and is still
+// there: an old copy never replaces newer history, neither under an explicit path nor under a selected route while the newer one
+// came from an explicit path. The same file seen through an explicit path stays with the route that selects it.
 func (r *run) elsewhere(i *item) bool {
-	if r.scope.exhaustive() || i.cert.Route == i.route.ID || i.cert.State != core.Present || r.base == nil {
+	if i.cert.State != core.Present || i.cert.Route == i.route.ID || r.lists(i.cert.Route) {
 		return false
 	}
-	home := ""
-	for _, s := range r.base.Manifest().Routes {
-		if s.Identity == i.cert.Route {
-			home = sourcePath(s.Path, i.cert.Locator)
-		}
-	}
+	home := r.home(&i.cert.Certificate)
 	if home == "" {
 		return false
 	}
 	if home == i.path() {
-		return i.readAs(&i.cert.Certificate) && bytes.Equal(i.cert.Observation, i.wire.GetObservation())
+		return !r.scope.exhaustive() && i.readAs(&i.cert.Certificate) && bytes.Equal(i.cert.Observation, i.wire.GetObservation())
 	}
 	info, err := os.Lstat(home)
-	return err == nil && info.Mode().IsRegular() && info.ModTime().UnixNano() >= i.wire.GetMtimeNs()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	newer := cmp.Or(cmp.Compare(info.ModTime().UnixNano(), i.wire.GetMtimeNs()), cmp.Compare(info.Size(), int64(i.wire.GetSize())))
+	return newer > 0 || newer == 0 && !r.scope.exhaustive()
+}
+
+// home returns where a stored source lay when it was last seen, "" when its route is not known any more.
+func (r *run) home(c *core.Certificate) string {
+	if g := r.former(); g != nil {
+		for _, s := range g.Manifest().Routes {
+			if s.Identity == c.Route {
+				return sourcePath(s.Path, c.Locator)
+			}
+		}
+	}
+	return ""
+}
+
+// lists reports whether a route is one of this run.
+func (r *run) lists(route string) bool {
+	for _, p := range r.providers {
+		for _, s := range p.routes {
+			if s.ID == route {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // absent lists the stored sources that the run proves to be gone: a complete inventory of their route lacks them, and no other

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/sources"
 )
@@ -58,6 +59,8 @@ type ProviderReceipt struct {
 type ReceiptError struct {
 	Source string `json:"source_identity"`
 	Class  string `json:"class"`
+	Path   string `json:"path,omitempty"`
+	Detail string `json:"detail"`
 }
 
 // Timings in microseconds.
@@ -91,11 +94,11 @@ func LastReceipt(c *config.Config) (*Receipt, error) {
 }
 
 // keepReceipt stores what later readers want to know of the run, unless that says the same as the receipt that is there: a run
-// that finds nothing new writes nothing.
-func (r *run) keepReceipt(rep *Report, all counts, failures []*failure) (Receipt, error) {
+// that finds nothing new writes nothing. A receipt that cannot be kept does not undo the run: it is told in the log.
+func (r *run) keepReceipt(rep *Report, failures []*failure) Receipt {
 	before, err := LastReceipt(r.req.Config)
 	if err != nil {
-		return Receipt{}, err
+		r.log("%v", fault.From(err).Detail())
 	}
 	next := Receipt{
 		SchemaVersion: receiptSchema, State: "published", Outcome: rep.Outcome, Trigger: r.req.Trigger,
@@ -120,13 +123,13 @@ func (r *run) keepReceipt(rep *Report, all counts, failures []*failure) (Receipt
 		}
 	}
 	next.sum(&rep.Totals.Current)
-	if before != nil && before.means() == next.means() && reflect.DeepEqual(before.Providers, next.Providers) {
-		return next, nil // the stored one says the same, and a run that found nothing new writes nothing
+	same := before != nil && before.says(next)
+	if !same && (rep.Generation != "" || before != nil || len(failures) > 0) {
+		if err := next.write(r.req.Store.Dir()); err != nil {
+			r.log("the receipt of the refresh cannot be written: %v", err)
+		}
 	}
-	if rep.Generation == "" && before == nil && len(failures) == 0 {
-		return next, nil
-	}
-	return next, next.write(r.req.Store.Dir())
+	return next
 }
 
 func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt {
@@ -145,7 +148,7 @@ func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt 
 			out.Stale++
 		}
 		if len(out.Failures) < maxReceiptFailures {
-			out.Failures = append(out.Failures, ReceiptError{f.identity, f.class})
+			out.Failures = append(out.Failures, ReceiptError{f.identity, f.class, f.path, f.detail})
 		}
 	}
 	return out
@@ -164,43 +167,20 @@ func (t *Receipt) sum(c *Current) {
 	}
 }
 
-// meaning is the part of a receipt that can be compared: neither when, nor why, nor how fast.
-type meaning struct {
-	outcome                                     Outcome
-	generation                                  string
-	certified, bytes, rejected, sources, failed uint64
-}
-
-func (t *Receipt) means() meaning {
-	return meaning{t.Outcome, t.Generation, t.Certified, t.CertifiedBytes, t.Rejected, t.Sources, t.Failed}
+// says reports whether two receipts tell the same, apart from when, why and how fast.
+func (t Receipt) says(o Receipt) bool {
+	t.State, t.Trigger, t.FinishedAtMS, t.Timings = o.State, o.Trigger, o.FinishedAtMS, o.Timings
+	return reflect.DeepEqual(t, o)
 }
 
 // write replaces the receipt at once: readers see the old or the new one.
 func (t *Receipt) write(dir string) error {
 	text, err := json.Marshal(t)
-	if err != nil {
-		return fault.From(err)
-	}
-	failed := func(err error) error {
-		return fault.Wrap(err, fault.ResourceUnavailable, "the receipt of the refresh could not be written").WithRetry(true)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return failed(err)
-	}
-	temp, err := os.CreateTemp(dir, "."+receiptFile+"-*")
-	if err != nil {
-		return failed(err)
-	}
-	_, err = temp.Write(append(text, '\n'))
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
 	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(dir, receiptFile))
+		err = os.MkdirAll(dir, 0o700)
 	}
 	if err != nil {
-		os.Remove(temp.Name())
-		return failed(err)
+		return err
 	}
-	return nil
+	return durable.Replace(filepath.Join(dir, receiptFile), append(text, '\n'), 0o600)
 }

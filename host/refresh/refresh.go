@@ -1,15 +1,18 @@
 // Package refresh brings the index up to date with the histories on disk.
 //
-// Words: a route is a place to read (see package sources). The inventory of a route is the list of its sources as the
-// provider sees it now. Comparing it with the certificates of the active generation gives the plan: for every source nothing,
-// an append or a full read. The scan streams the planned sources from the provider processes into a candidate of the store,
-// and publication makes the candidate the active generation. A sighting is where and how an unchanged source was last seen. A
-// receipt tells later readers how the last run ended.
+// Words: a route is a place to read (see package sources). The inventory of a route is the list of its sources as the provider sees
+// it now. A sighting is where and how an unchanged source was last seen. A receipt tells later readers how the last run ended.
+//
+// A run goes through four steps. The plan compares the inventories with the certificates of the active generation: nothing, an append
+// or a full read for every source. The scan streams the planned sources from the provider processes into a candidate of the store.
+// Settle does what needs no reading: sources that moved, came back or are gone. Publish looks at the disk once more and makes the
+// candidate the active generation.
+//
+// Errors: fail ends the run, for a failure of the store or of ctx itself; abandon fails one source, which keeps the records it had.
+// Whatever a provider says or does only ever abandons: a contradiction its source, the end of its process the sources it had begun.
+// Package pluginhost has checked the form of every message; what is checked here is what only the store's side can know.
 //
 // Cost follows new bytes. A run that finds nothing new opens neither a source nor any file of the store for writing.
-//
-// Nothing that a provider says is believed before it was checked: places lie below their route, keys have their form, counts
-// add up, and a source that breaks a rule fails alone and keeps the records it had.
 package refresh
 
 import (
@@ -60,8 +63,3 @@ type Request struct {
 	// Workers is the number of goroutines that convert and index; 0 leaves it to the store.
 	Workers int
 }
-
-// Run brings the index up to date. Failures of sources are part of the report; a failure of ctx itself (storage, index,
-// configuration, a busy writer) is a fault and gives no report. A cancelled context leaves the last good generation and gives
-// a fault with code cancelled.
-func Run(ctx context.Context, req Request) (*Report, error) { return start(ctx, req) }

@@ -299,7 +299,7 @@ func TestFailingSourceIsCarried(t *testing.T) {
 	w.add(projects+"a", "k2 two")
 	w.add(projects+"b", "k2 more")
 	w.put(projects+"c", "k1 never")
-	w.provider.broken = map[string]string{"a": classUnreadable, "c": "nonsense"}
+	w.provider.broken = map[string]string{"a": classUnreadable, "c": classInternal}
 	rep := w.run()
 	w.expect("a present: one", "b present: other more")
 	if rep.Outcome != WithFailures || rep.FailureScope != "source" || rep.FailureType != "source_failure" || rep.Totals.FailedSources != 2 {
@@ -329,7 +329,7 @@ func TestEverythingFails(t *testing.T) {
 	w.put(projects+"a", "k1 one")
 	w.provider.broken = map[string]string{"a": classUnsupported}
 	rep := w.run()
-	if rep.Outcome != Failure || rep.FailureType != classUnsupported || rep.Generation != "" || rep.FirstFailure() == "" {
+	if rep.Outcome != Failure || rep.FailureType != classUnsupported || rep.Generation != "" || rep.Failures()[0].Error == "" {
 		t.Errorf("%+v", rep)
 	}
 	if _, err := w.store.Pin(context.Background()); fault.Code(err) != fault.SourceUnavailable {

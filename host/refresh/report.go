@@ -116,16 +116,21 @@ type PathRow struct {
 	Current
 }
 
+// RejectedRecord says where a rejected record stands and what is wrong with it.
+type RejectedRecord struct {
+	Provider    string  `json:"provider"`
+	Path        string  `json:"path"`
+	Line        uint64  `json:"line"`
+	ByteOffset  *uint64 `json:"byte_offset,omitempty"`
+	PayloadType string  `json:"payload_type"`
+	Class       string  `json:"class,omitempty"`
+	Detail      string  `json:"detail"`
+}
+
 // Diagnostic is one rejected record of an exact path.
 type Diagnostic struct {
-	SourceIdentity string  `json:"source_identity"`
-	Provider       string  `json:"provider"`
-	Path           string  `json:"path"`
-	Line           uint64  `json:"line"`
-	ByteOffset     *uint64 `json:"byte_offset,omitempty"`
-	PayloadType    string  `json:"payload_type"`
-	Class          string  `json:"class,omitempty"`
-	Detail         string  `json:"detail"`
+	SourceIdentity string `json:"source_identity"`
+	RejectedRecord
 }
 
 // FailureRow is a source (or a whole route or provider) that failed.
@@ -143,24 +148,8 @@ type FailureRow struct {
 // RejectionRow is one rejected record; at most five of a source.
 type RejectionRow struct {
 	RowStatus
-	Provider    string  `json:"provider"`
-	Path        string  `json:"path"`
-	Line        uint64  `json:"line"`
-	ByteOffset  *uint64 `json:"byte_offset,omitempty"`
-	PayloadType string  `json:"payload_type"`
-	Class       string  `json:"class,omitempty"`
-	Detail      string  `json:"detail"`
-	Error       string  `json:"error"`
-}
-
-// FirstFailure returns the message of the first failure row, "" when there is none.
-func (r *Report) FirstFailure() string {
-	for _, row := range r.Sources {
-		if f, ok := row.(*FailureRow); ok {
-			return f.Error
-		}
-	}
-	return ""
+	RejectedRecord
+	Error string `json:"error"`
 }
 
 // Failures returns the failure rows in order.

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -36,42 +37,28 @@ func (r *run) report(published core.Publication) (*Report, error) {
 	for _, d := range r.diagnostics() {
 		rep.Sources = append(rep.Sources, d.row())
 	}
-	var err error
-	rep.Receipt, err = r.keepReceipt(rep, all, failures)
-	return rep, err
+	rep.Receipt = r.keepReceipt(rep, failures)
+	return rep, nil
 }
 
 // useful reports whether anything of the scope could be read or is up to date.
 func (r *run) useful() bool {
-	if r.tally.unchanged > 0 || r.tally.changed > 0 {
-		return true
-	}
-	for _, s := range r.tally.scans {
-		if s.stored != nil || s.same || s.lost {
-			return true
-		}
-	}
-	return false
+	return r.tally.unchanged > 0 || r.tally.changed > 0 ||
+		slices.ContainsFunc(r.tally.scans, func(s *scan) bool { return s.stored != nil || s.same || s.lost })
 }
 
 // conclude sets outcome, scope and type from what failed and what was rejected.
 func (rep *Report) conclude(c counts, failures []*failure, useful bool) {
 	rejected, failed := c.rejected > 0, len(failures) > 0
 	rep.FailureScope, rep.FailureType = scopeAndType(rejected, failed)
-	switch {
-	case failed && !useful:
+	rep.Outcome = map[string]Outcome{
+		"none": Success, "record": WithRejections, "source": WithFailures, "record_and_source": WithRejectionsFailures,
+	}[rep.FailureScope]
+	if failed && !useful {
 		rep.Outcome = Failure
-	case failed && rejected:
-		rep.Outcome = WithRejectionsFailures
-	case failed:
-		rep.Outcome = WithFailures
-	case rejected:
-		rep.Outcome = WithRejections
-	default:
-		rep.Outcome = Success
 	}
-	unsupported := func(f *failure) bool { return f.class != classUnsupported }
-	if rep.Outcome == Failure && !slices.ContainsFunc(failures, unsupported) {
+	supported := func(f *failure) bool { return f.class != classUnsupported }
+	if rep.Outcome == Failure && !slices.ContainsFunc(failures, supported) {
 		rep.FailureType = classUnsupported
 	}
 }
@@ -101,13 +88,8 @@ func statusOf(rejected, failed bool) RowStatus {
 }
 
 func (r *run) change() string {
-	if r.tally.changed > 0 {
+	if r.tally.changed > 0 || slices.ContainsFunc(r.tally.scans, func(s *scan) bool { return s.stored != nil }) {
 		return Changed
-	}
-	for _, s := range r.tally.scans {
-		if s.stored != nil {
-			return Changed
-		}
 	}
 	return NoOp
 }
@@ -132,7 +114,7 @@ func (r *run) fillCurrent(c *Current) error {
 			return err
 		}
 		defer g.Close()
-		m = g.Manifest()
+		m, r.tally.mergeDue = g.Manifest(), g.MergeDue()
 	}
 	if m == nil {
 		return nil
@@ -172,32 +154,17 @@ func optional(s string) *string {
 func (r *run) providerRow(p *provider, published core.Publication) *ProviderRow {
 	c := r.count(p.id)
 	row := &ProviderRow{
-		RowStatus: statusOf(c.rejected > 0, c.failed > 0 && c.imported == 0 && !r.holdsProvider(p)), Provider: p.id,
+		RowStatus: statusOf(c.rejected > 0, c.failed > 0), Provider: p.id,
 		SourceFormat: "provider_authoritative_all", PreviousGeneration: optional(published.Previous),
 		PublishedGeneration: optional(published.Generation), GenerationChanged: published.Generation != published.Previous,
 		Change: NoOp, Routes: c.routes, FailedRoutes: c.failedRoutes, SourceFiles: c.files, SourceBytes: c.bytes,
 		ImportedSources: c.imported, ImportedEvents: c.events, FailedSources: c.failed, RejectedRecords: c.rejected,
 		RejectedSources: c.rejectedSources,
 	}
-	row.FailureScope, row.FailureType = scopeAndType(c.rejected > 0, c.failed > 0)
 	if c.imported > 0 {
 		row.Change = Changed
 	}
 	return row
-}
-
-// holdsProvider reports whether sources of a provider are up to date.
-func (r *run) holdsProvider(p *provider) bool {
-	if p.failure != nil {
-		return false
-	}
-	failed := 0
-	for _, s := range r.tally.scans {
-		if s.provider == p && s.failure != nil {
-			failed++
-		}
-	}
-	return len(p.items) > failed
 }
 
 func (r *run) pathRow(rep *Report, published core.Publication) *PathRow {
@@ -217,9 +184,7 @@ func (r *run) pathRow(rep *Report, published core.Publication) *PathRow {
 			}
 		}
 	}
-	for _, d := range r.diagnostics() {
-		row.RejectionDiagnostics = append(row.RejectionDiagnostics, d)
-	}
+	row.RejectionDiagnostics = append(row.RejectionDiagnostics, r.diagnostics()...)
 	return row
 }
 
@@ -243,30 +208,24 @@ func (r *run) diagnostics() []Diagnostic {
 			continue
 		}
 		for _, d := range s.rejections {
-			row := Diagnostic{
-				SourceIdentity: s.source.String(), Provider: s.provider.id, Path: sourcePath(s.route.Path, d.Locator), Line: d.Line,
+			row := Diagnostic{s.source.String(), RejectedRecord{
+				Provider: s.provider.id, Path: sourcePath(s.route.Path, d.Locator), Line: d.Line,
 				PayloadType: d.PayloadType, Class: d.Class, Detail: d.Detail,
-			}
+			}}
 			if d.HasOffset {
-				offset := d.ByteOffset
-				row.ByteOffset = &offset
+				row.ByteOffset = &d.ByteOffset
 			}
 			out = append(out, row)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Diagnostic) int {
-		if c := compareStrings(a.Provider, b.Provider, a.Path, b.Path); c != 0 {
-			return c
-		}
-		return int(min(max(int64(a.Line)-int64(b.Line), -1), 1))
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
 	return out
 }
 
 func (d Diagnostic) row() *RejectionRow {
 	return &RejectionRow{
-		RowStatus: RowStatus{Status: "rejection", FailureScope: "record", FailureType: "record_rejection"},
-		Provider:  d.Provider, Path: d.Path, Line: d.Line, ByteOffset: d.ByteOffset, PayloadType: d.PayloadType, Class: d.Class,
-		Detail: d.Detail, Error: d.Provider + ": a record was rejected: " + d.Detail,
+		RowStatus{"rejection", "record", "record_rejection"}, d.RejectedRecord, d.Provider + ": a record was rejected: " + d.Detail,
 	}
 }

@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -42,14 +43,22 @@ func (r *run) assignRoots() {
 	}
 }
 
-// identity returns the identity of a named root: as it was published, else released for the automatic winner.
-func (r *run) identity(root config.Root) string {
+// published returns a named root as it was published, nil when it never was.
+func (r *run) published(root config.Root) *core.Root {
 	if m := r.manifest(); m != nil {
-		for _, known := range m.Roots {
+		for i, known := range m.Roots {
 			if known.Provider == root.Provider && known.Name == root.Name {
-				return known.Identity
+				return &m.Roots[i]
 			}
 		}
+	}
+	return nil
+}
+
+// identity returns the identity of a named root: as it was published, else released for the automatic winner.
+func (r *run) identity(root config.Root) string {
+	if known := r.published(root); known != nil {
+		return known.Identity
 	}
 	for _, p := range r.providers {
 		for _, s := range p.routes {
@@ -83,7 +92,9 @@ func (r *run) roots() (digest string, roots []core.Root) {
 			roots = append(roots, r.root(root))
 		}
 	}
-	slices.SortFunc(roots, func(a, b core.Root) int { return compareStrings(a.Provider, b.Provider, a.Name, b.Name) })
+	slices.SortFunc(roots, func(a, b core.Root) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name))
+	})
 	if r.scope.provider == "" {
 		digest = configDigest(r.req.Config)
 	}
@@ -92,15 +103,9 @@ func (r *run) roots() (digest string, roots []core.Root) {
 
 func (r *run) root(root config.Root) core.Root {
 	out := core.Root{Provider: root.Provider, Name: root.Name, Group: root.Group, Path: root.Path, Identity: r.identity(root)}
-	if m := r.manifest(); m != nil {
-		for _, known := range m.Roots {
-			if known.Provider == root.Provider && known.Name == root.Name {
-				out.Origin = known.Origin
-				return out
-			}
-		}
-	}
-	if out.Identity == identityReleased {
+	if known := r.published(root); known != nil {
+		out.Origin = known.Origin
+	} else if out.Identity == identityReleased {
 		out.Origin = root.Path
 	}
 	return out
@@ -142,7 +147,7 @@ func (r *run) routes() []core.Route {
 	var out []core.Route
 	for _, p := range r.providers {
 		for _, s := range p.routes {
-			out = append(out, s.published(before, r.holds(s.ID)))
+			out = append(out, s.publish(before, r.holds(s.ID)))
 			present[s.ID] = true
 		}
 	}
@@ -150,31 +155,25 @@ func (r *run) routes() []core.Route {
 		if present[b.Identity] {
 			continue
 		}
-		kept := !r.scope.exhaustive() || !r.scope.covers(b.Provider) || b.Authority == string(sources.Named)
-		for _, p := range r.providers {
-			// Nothing is known about the routes of a provider that did not describe itself.
-			kept = kept || p.id == b.Provider && p.description == nil
-		}
-		if kept {
+		// Nothing is known about the routes of a provider that did not describe itself.
+		p := r.owner(b.Provider)
+		if !r.scope.exhaustive() || !r.scope.covers(b.Provider) || b.Authority == string(sources.Named) || p != nil && p.description == nil {
 			out = append(out, b)
 		}
 	}
-	slices.SortFunc(out, func(a, b core.Route) int { return compareStrings(a.Provider, b.Provider, a.Identity, b.Identity) })
+	slices.SortFunc(out, func(a, b core.Route) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Identity, b.Identity))
+	})
 	return out
 }
 
 // holds reports whether a stored source was last seen under a route.
 func (r *run) holds(route string) bool {
-	for _, c := range r.stored {
-		if c.Route == route {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.stored, func(c *known) bool { return c.Route == route })
 }
 
-// published gives the form of a route in the manifest. Absences are counted only where there is something to lose.
-func (s *route) published(before []core.Route, holds bool) core.Route {
+// publish gives the form of a route in the manifest. Absences are counted only where there is something to lose.
+func (s *route) publish(before []core.Route, holds bool) core.Route {
 	out := core.Route{
 		Identity: s.ID, Provider: s.Provider, Format: s.Format, Authority: string(s.Authority), Role: s.Role, Path: s.Path,
 	}
@@ -200,16 +199,4 @@ func (s *route) published(before []core.Route, holds bool) core.Route {
 // absent reports whether the place of a route is proven not to be there.
 func (s *route) absent() bool {
 	return s.Status == sources.Missing || s.state == historyv1.RouteEnd_STATE_MISSING
-}
-
-func compareStrings(pairs ...string) int {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i] != pairs[i+1] {
-			if pairs[i] < pairs[i+1] {
-				return -1
-			}
-			return 1
-		}
-	}
-	return 0
 }

@@ -23,7 +23,10 @@ var errMoved = errors.New("the state of the index or of a source changed during 
 // maxAttempts bounds how often a run starts again.
 const maxAttempts = 3
 
-func start(ctx context.Context, req Request) (*Report, error) {
+// Run brings the index up to date. Failures of sources are part of the report; a failure of ctx itself (storage, index,
+// configuration, a busy writer) is a fault and gives no report. A cancelled context leaves the last good generation and gives
+// a fault with code cancelled.
+func Run(ctx context.Context, req Request) (*Report, error) {
 	if req.Trigger == "" {
 		req.Trigger = "import"
 	}
@@ -31,10 +34,17 @@ func start(ctx context.Context, req Request) (*Report, error) {
 	m := newMeter(&req)
 	var report *Report
 	var err error
-	for range maxAttempts {
-		report, err = attempt(ctx, &req, m)
+	merge := false
+	for n := range maxAttempts {
+		report, merge, err = attempt(ctx, &req, m, n == maxAttempts-1)
 		if !errors.Is(err, errMoved) {
 			break
+		}
+	}
+	if merge && req.Trigger != "search" { // a search is waiting
+		m.enter(StageMerging)
+		if _, mergeErr := req.Store.Merge(ctx, core.MergePolicy{Log: req.Log}); mergeErr != nil && req.Log != nil {
+			req.Log("merging segments: %v", fault.From(mergeErr).Detail()) // the next run does it
 		}
 	}
 	m.finish(err != nil)
@@ -67,7 +77,8 @@ type run struct {
 	scope     scope
 	described []sources.Described
 	base      *core.Generation // nil: nothing published yet, or it cannot be read by this version
-	rebuild   bool             // the published generation was written by another version
+	last      bool             // no further attempt follows
+	rebuild   bool             // the published generation cannot be used and is made anew
 	certs     map[record.Digest]*known
 	stored    []*known // the same by source
 	providers []*provider
@@ -79,34 +90,35 @@ type run struct {
 	tally     tally
 }
 
-func attempt(ctx context.Context, req *Request, m *meter) (report *Report, err error) {
-	r := &run{req: req, meter: m, certs: map[record.Digest]*known{}}
+func attempt(ctx context.Context, req *Request, m *meter, last bool) (report *Report, merge bool, err error) {
+	r := &run{req: req, meter: m, last: last, certs: map[record.Digest]*known{}}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.close()
 	started := time.Now()
 	if err := r.discover(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	r.timings.Discovery = lap(&started)
 	if err := r.observe(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	r.timings.Inventory = lap(&started)
 	plan := r.plan()
 	widen(plan.bytes)
 	if err := r.scan(plan); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	r.timings.Scan = lap(&started)
 	if err := r.settle(plan); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	published, err := r.publish()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	r.timings.Publish = lap(&started)
-	return r.report(published)
+	report, err = r.report(published)
+	return report, r.tally.mergeDue, err
 }
 
 // lap returns the microseconds since *from and moves it to now.
@@ -197,6 +209,9 @@ func generationID(g *core.Generation) string {
 // pin takes hold of the active generation and copies its certificates.
 func (r *run) pin() error {
 	g, err := r.req.Store.Pin(r.ctx)
+	if err == nil && g.Fallback() != nil { // an older generation answers searches, but nothing can be built on it
+		err = errors.Join(g.Fallback(), g.Close())
+	}
 	switch fault.Code(err) {
 	case "":
 		r.base = g
@@ -204,17 +219,23 @@ func (r *run) pin() error {
 	case fault.SourceUnavailable:
 		return nil
 	case fault.IndexIncompatible:
-		r.rebuild = true
-		c, err := r.writing()
-		if err != nil {
-			return err
+	case fault.IndexCorruption, fault.PublicationAuthorityInvalid:
+		if !r.scope.exhaustive() || r.scope.provider != "" {
+			return err // only a run over everything can make everything anew
 		}
-		if old := c.Old(); old != nil {
-			return r.load(old)
-		}
-		return nil
+		r.log("the index is damaged and is made anew: %v", fault.From(err).Detail())
+	default:
+		return err
 	}
-	return err
+	r.rebuild = true
+	c, err := r.writing()
+	if err != nil || c.Old() == nil {
+		return err
+	}
+	if err := r.load(c.Old()); err != nil {
+		r.log("not every certificate of the old generation can be read: %v", fault.From(err).Detail())
+	}
+	return nil
 }
 
 // load copies the certificates. Map and backing array are made in one piece: with 10,000 sources, growing them would cost more

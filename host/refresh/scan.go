@@ -3,39 +3,37 @@ package refresh
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/agenthistory/ctx/host/core"
-	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
 // scan is the reading of one source. The stream goroutine owns it until the source ends, the finishing goroutine after that;
-// what the workers of the store touch is guarded or atomic.
+// what the workers of the store touch is guarded.
 type scan struct {
 	*item
 	ordinal uint32
 	asked   historyv1.Mode
 	mode    historyv1.Mode // as the provider began it
 	todo    uint64         // bytes to read, for progress
+	length  int64          // of the file when it was asked for, -1 = unknown
 
 	begun, ended bool
 	read         uint64 // bytes reported so far
 	converter    *record.Converter
 	writer       *core.SourceWriter
 	linker       *record.Linker
-	rejections   []core.Rejection // at most core.MaxRejections of this scan
-	rejected     uint64           // told by the provider in this scan
+	records      records // used by one batch at a time
 
-	described []*record.Session // sessions with their metadata
-
-	refused atomic.Uint64 // events that the host rejected
-	mu      sync.Mutex
-	broken  error // first rule that the provider broke inside a batch
-	failure *failure
+	mu         sync.Mutex
+	rejections []core.Rejection // at most core.MaxRejections of this scan
+	broken     error            // first rule that the provider broke inside a batch
+	failure    *failure
 
 	// Results, valid after the run's finishing group.
 	again    bool              // must be read once more, in full
@@ -46,42 +44,40 @@ type scan struct {
 	doubles  uint64            // refused, because they are stored already
 	sessions uint64
 	edges    uint64 // links to a parent session
+	rejected uint64 // records
 }
 
 // errBroken marks a batch that stopped because of what the provider sent, not because of the store.
 var errBroken = errors.New("the provider broke a rule")
 
+// maxRestarts bounds how often a provider that stopped by itself is started again in one run.
+const maxRestarts = 3
+
 // scan reads all planned sources: the providers side by side, each over one stream. Sources whose append turned out to need
 // the whole file are read once more.
 func (r *run) scan(p *plan) error {
-	for range 2 {
+	for again := true; again; {
 		var wait sync.WaitGroup
 		for provider, scans := range p.scans {
-			if len(scans) > 0 {
-				wait.Go(func() { r.stream(provider, scans) })
-			}
+			wait.Go(func() { r.stream(provider, scans) })
 		}
 		wait.Wait()
 		r.finishing.Wait()
 		if err := r.stopped(); err != nil {
 			return err
 		}
-		if !r.collect(p) {
-			return nil
-		}
+		again = r.collect(p)
 	}
 	return nil
 }
 
-// collect moves finished scans into the tally and leaves in the plan what has to be read again.
+// collect moves finished scans into the tally and leaves in the plan what has to be read again; a full read never has to.
 func (r *run) collect(p *plan) (again bool) {
 	for provider, scans := range p.scans {
 		var rest []*scan
 		for _, s := range scans {
-			if s.again && s.failure == nil {
-				rest = append(rest, &scan{
-					item: s.item, ordinal: uint32(len(rest)), asked: historyv1.Mode_MODE_FULL, todo: s.wire.GetSize(),
-				})
+			if s.again {
+				rest = append(rest, &scan{item: s.item, asked: historyv1.Mode_MODE_FULL, todo: s.wire.GetSize()})
 				continue
 			}
 			r.tally.scans = append(r.tally.scans, s)
@@ -92,14 +88,65 @@ func (r *run) collect(p *plan) (again bool) {
 	return again
 }
 
-// stream runs the scan of one provider. The end of the stream ends every source that did not end by itself.
+// stream reads sources of one provider. When its process stops in between, only the sources that it had begun fail: it is started
+// again and asked for the others, first for those that it did not have yet.
 func (r *run) stream(p *provider, scans []*scan) {
+	for len(scans) > 0 && r.ctx.Err() == nil {
+		if p.dead && !r.restart(p) {
+			for _, s := range scans {
+				r.abandon(s, classInternal, "the provider process stopped too often to read this source; import again, and see ctx doctor if it stays so")
+			}
+			return
+		}
+		sent, err := r.call(p, scans)
+		p.dead = err != nil
+		if err != nil && r.ctx.Err() == nil {
+			r.log("provider %s: scan: %v", p.id, err)
+		}
+		var waiting, asked []*scan
+		for n, s := range scans {
+			switch {
+			case s.ended:
+			case s.begun || err == nil:
+				s.ended = true
+				r.abandon(s, classInternal, "the provider process stopped while it read this source; import again, and report the source's provider if it stays so")
+			case n < sent:
+				asked = append(asked, s)
+			default:
+				waiting = append(waiting, s)
+			}
+		}
+		poisoned := len(scans) > len(asked)+len(waiting)
+		if scans = append(waiting, asked...); err != nil && (poisoned || len(scans) > 0) {
+			p.crashes++
+		}
+	}
+}
+
+// restart starts a provider again that stopped by itself.
+func (r *run) restart(p *provider) bool {
+	if p.restarts++; p.restarts > maxRestarts {
+		return false
+	}
+	p.plugin.Close()
+	plugin, err := r.req.Plugins.Start(r.ctx, p.name)
+	if err != nil {
+		r.log("provider %s: starting it again: %v", p.id, err)
+		return false
+	}
+	p.plugin, p.dead = plugin, false
+	return true
+}
+
+// call asks for sources in one stream and returns how many it asked for. An error is the end of the process.
+func (r *run) call(p *provider, scans []*scan) (int, error) {
 	var sent atomic.Int64
 	next := func() (*historyv1.ScanSource, bool) {
 		n := int(sent.Load())
 		if n == len(scans) || r.ctx.Err() != nil {
 			return nil, false
 		}
+		scans[n].ordinal = uint32(n)
 		request, err := r.request(scans[n])
 		if err != nil {
 			r.fail(err)
@@ -120,24 +167,22 @@ func (r *run) stream(p *provider, scans []*scan) {
 		if !ok || int64(source) >= sent.Load() {
 			return errors.New("a message of no source")
 		}
-		return r.message(scans[source], m)
-	})
-	if err != nil && r.ctx.Err() == nil {
-		r.log("provider %s: scan: %v", p.id, err)
-	}
-	for _, s := range scans {
-		if s.ended {
-			continue
+		if s := scans[source]; !s.ended {
+			r.message(s, m)
 		}
-		s.ended = true
-		r.abandon(s, classInternal, "the provider stopped before the source ended")
-	}
+		return context.Cause(r.ctx)
+	})
+	return int(sent.Load()), err
 }
 
 // request builds the message that asks for a source.
 func (r *run) request(s *scan) (*historyv1.ScanSource, error) {
 	m := &historyv1.ScanSource{Ordinal: s.ordinal, RoutePath: s.route.Path, Source: s.wire, Mode: s.asked}
 	s.linker = new(record.Linker)
+	s.length = -1
+	if info, err := os.Lstat(s.path()); err == nil && info.Mode().IsRegular() {
+		s.length = info.Size()
+	}
 	if s.asked != historyv1.Mode_MODE_APPEND {
 		return m, nil
 	}
@@ -174,80 +219,71 @@ func sourceOf(m *historyv1.ScanMessage) (uint32, bool) {
 	return 0, false
 }
 
-// message handles one message of a source. A source that breaks the order of messages fails alone. The error ends the stream:
-// the run is over.
-func (r *run) message(s *scan, m *historyv1.ScanMessage) error {
-	if s.ended {
-		return context.Cause(r.ctx)
-	}
+// message handles one message of a source that has not ended. Their order was checked where they arrived.
+func (r *run) message(s *scan, m *historyv1.ScanMessage) {
 	var err error
 	switch m := m.GetMessage().(type) {
 	case *historyv1.ScanMessage_Begin:
-		err = r.begin(s, m.Begin)
+		if err = s.begin(m.Begin.GetMode()); err == nil {
+			r.meter.reading(s.path())
+		}
 	case *historyv1.ScanMessage_Batch:
-		err = r.batch(s, m.Batch)
+		r.batch(s, m.Batch)
 	case *historyv1.ScanMessage_End:
-		err = r.end(s, m.End)
+		s.ended = true
+		if err = s.checkEnd(m.End); err == nil {
+			r.finishing.Go(func() { r.finish(s, m.End) })
+		}
 	case *historyv1.ScanMessage_Failure:
 		s.ended = true
-		r.abandon(s, knownClass(m.Failure.GetClass()), oneLine(m.Failure.GetMessage()))
+		r.abandon(s, m.Failure.GetClass(), oneLine(m.Failure.GetMessage()))
 	}
 	if err != nil {
 		s.ended = true
-		r.log("provider %s: source %s: %v", s.provider.id, s.source, err)
-		r.abandon(s, classInternal, "the provider sent something that breaks the protocol")
+		r.blame(s, err)
 	}
-	return context.Cause(r.ctx)
 }
 
-func (r *run) begin(s *scan, m *historyv1.SourceBegin) error {
-	if s.begun {
-		return errors.New("a second begin")
+func (s *scan) begin(mode historyv1.Mode) (err error) {
+	s.begun, s.mode = true, mode
+	if mode != s.asked {
+		s.linker = new(record.Linker)
 	}
-	s.begun, s.mode = true, m.GetMode()
-	switch {
-	case s.mode == historyv1.Mode_MODE_FULL:
-		if s.asked == historyv1.Mode_MODE_APPEND {
-			s.linker = new(record.Linker)
-		}
-	case s.mode != historyv1.Mode_MODE_APPEND || s.asked != historyv1.Mode_MODE_APPEND:
-		return fmt.Errorf("mode %d was answered to mode %d", s.mode, s.asked)
-	}
-	converter, err := record.NewConverter(record.SourceSpec{
+	s.converter, err = record.NewConverter(record.SourceSpec{
 		Provider: s.provider.id, Format: s.wire.GetFormat(), Variant: s.format.variant, IdentityVersion: s.format.version,
 		ParserRevision: s.format.revision, Anchor: s.wire.GetAnchor(), Lineage: s.route.lineage,
 	})
-	if err != nil {
-		return err
-	}
-	s.converter = converter
-	r.meter.reading(s.path())
-	return nil
+	return err
 }
 
 // batch hands one batch to the workers of the store. It waits only while too much is queued there.
-func (r *run) batch(s *scan, b *historyv1.Batch) error {
-	if !s.begun {
-		return errors.New("a batch before the begin")
+func (r *run) batch(s *scan, b *historyv1.Batch) {
+	s.mu.Lock()
+	for _, w := range b.GetRejections() {
+		if len(s.rejections) == core.MaxRejections {
+			break
+		}
+		s.rejections = append(s.rejections, rejectionOf(w, s.wire.GetLocator()))
 	}
-	s.reject(b.GetRejections())
+	s.mu.Unlock()
 	if n := min(b.GetReadBytes(), s.todo); n > s.read {
 		r.meter.bytes.Add(n - s.read)
 		s.read = n
 	}
 	if len(b.GetSessions()) == 0 && len(b.GetEvents()) == 0 {
-		return nil
+		return
 	}
 	w, err := r.open(s)
+	if err == nil {
+		err = w.AddBatch(batchBytes(b), func(emit func(*record.Event) error) error { return r.convert(s, b, emit) })
+		if s.brokenRule() != nil || err != nil && ofSource(err) {
+			return // what the source itself did wrong is told when it ends
+		}
+	}
 	if err != nil {
-		r.fail(err)
-		return nil
+		s.ended = ofSource(err)
+		r.trouble(s, err)
 	}
-	err = w.AddBatch(batchBytes(b), func(emit func(*record.Event) error) error { return r.convert(s, b, emit) })
-	if err != nil && !s.isBroken() && fault.Code(err) != fault.InvalidRequest {
-		r.fail(err) // what the source itself did wrong is told when it ends
-	}
-	return nil
 }
 
 // open returns the writer of a source and makes it at the first use.
@@ -293,12 +329,13 @@ func (r *run) convert(s *scan, b *historyv1.Batch, emit func(*record.Event) erro
 		if session == nil {
 			return s.breaks(errors.New("an event of a session that was not declared"))
 		}
-		if err := s.converter.FromWire(w, e); err != nil {
-			s.refuse(err)
-			continue
+		err := s.converter.FromWire(w, e)
+		if err == nil {
+			s.linker.Observe(e)
+			err = record.Admit(e, session)
 		}
-		s.linker.Observe(e)
-		if err := record.Admit(e, session); err != nil {
+		s.records.event(w.GetSession(), w.GetSequence(), err != nil)
+		if err != nil {
 			s.refuse(err)
 			continue
 		}
@@ -349,20 +386,17 @@ func (s *scan) breaks(err error) error {
 	return errBroken
 }
 
-func (s *scan) isBroken() bool {
+func (s *scan) brokenRule() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.broken != nil
+	return s.broken
 }
 
 // refuse notes an event that cannot be stored. It costs that record only.
 func (s *scan) refuse(err error) {
-	if s.refused.Add(1) > core.MaxRejections {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.rejections) >= core.MaxRejections {
+	if len(s.rejections) == core.MaxRejections {
 		return
 	}
 	detail := core.Rejection{Locator: s.wire.GetLocator(), Detail: "the record cannot be stored"}
@@ -387,18 +421,6 @@ func batchBytes(b *historyv1.Batch) int {
 	return n
 }
 
-// reject notes the records that the provider refused.
-func (s *scan) reject(refused []*historyv1.Rejection) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range refused {
-		s.rejected++
-		if len(s.rejections) < core.MaxRejections {
-			s.rejections = append(s.rejections, rejectionOf(w, s.wire.GetLocator()))
-		}
-	}
-}
-
 func rejectionOf(w *historyv1.Rejection, locator string) core.Rejection {
 	rejection := core.Rejection{
 		Locator: w.GetLocator(), Line: w.GetLine(), PayloadType: oneLine(w.GetPayloadType()), Detail: oneLine(w.GetDetail()),
@@ -409,7 +431,7 @@ func rejectionOf(w *historyv1.Rejection, locator string) core.Rejection {
 	if w.GetClass() == "damaged" {
 		rejection.Class = "damaged"
 	}
-	if rejection.Locator == "" || !validLocator(rejection.Locator) {
+	if rejection.Locator == "" || !sdkplugin.ValidLocator(rejection.Locator) {
 		rejection.Locator = locator
 	}
 	return rejection

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
 	"github.com/agenthistory/ctx/host/sources"
@@ -33,6 +32,9 @@ type provider struct {
 	routes      []*route
 	plugin      Plugin
 	failure     *failure // of the provider as a whole
+	dead        bool     // its process stopped by itself
+	crashes     int      // how often that cost sources
+	restarts    int
 	items       []*item
 	formats     map[string]*format
 }
@@ -40,10 +42,11 @@ type provider struct {
 // route is a route of a run.
 type route struct {
 	sources.Route
-	core    core.Route
 	lineage *record.Digest // of a root that keeps its sources apart
 	index   int            // in the inventory request, -1 = not asked for
 	state   historyv1.RouteEnd_State
+	// problems of the inventory with a part of the route, at most 64 of a provider
+	problems []*historyv1.Diagnostic
 }
 
 // format is what certificates need to know of a source format.
@@ -70,7 +73,7 @@ func (r *run) discover() error {
 			continue
 		}
 		if d.Err != nil {
-			p.failed("the provider did not start")
+			p.failed("the provider did not start; see the log and ctx doctor")
 			r.log("provider %s: %v", p.id, d.Err)
 		}
 		for _, s := range routes {

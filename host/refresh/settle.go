@@ -2,11 +2,14 @@ package refresh
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/sources"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -25,13 +28,6 @@ func (r *run) settle(p *plan) error {
 	if r.rebuild {
 		if err := r.carry(); err != nil {
 			return err
-		}
-	}
-	for _, s := range r.tally.scans {
-		if s.same {
-			if err := r.seenAgain(s.item); err != nil {
-				return err
-			}
 		}
 	}
 	for _, i := range slices.Concat(p.touched, p.revived) {
@@ -74,6 +70,9 @@ func (r *run) lose(cert *known) error {
 		r.tally.gone++
 	}
 	r.tally.changed++
+	if home := r.home(&cert.Certificate); home != "" && missing(home) {
+		r.tally.lost = append(r.tally.lost, home)
+	}
 	if r.dropsGone() {
 		r.tally.removed++
 		cert.dropped = true
@@ -117,7 +116,7 @@ func (r *run) confirm(absent []*known) ([]*known, error) {
 			again[i.source] = true
 		}
 		for _, s := range owner.routes {
-			if s.index >= 0 && routeState(end, s.index) == historyv1.RouteEnd_STATE_COMPLETE {
+			if s.index >= 0 && end.GetRoutes()[s.index].GetState() == historyv1.RouteEnd_STATE_COMPLETE {
 				listed[s.ID] = true
 			}
 		}
@@ -136,34 +135,29 @@ func (r *run) confirm(absent []*known) ([]*known, error) {
 	return gone, nil
 }
 
-func (r *run) owner(provider string) *provider {
-	for _, p := range r.providers {
-		if p.id == provider {
-			return p
-		}
+func (r *run) owner(id string) *provider {
+	if n := slices.IndexFunc(r.providers, func(p *provider) bool { return p.id == id }); n >= 0 {
+		return r.providers[n]
 	}
 	return nil
 }
 
 // longAbsent returns the sources of automatic routes that were proven absent often enough.
 func (r *run) longAbsent(routes []core.Route) []*known {
-	absent := map[string]bool{}
+	absent, often := map[string]bool{}, map[string]bool{}
+	for _, b := range routes {
+		often[b.Identity] = b.Absent >= absencesUntilGone
+	}
 	for _, owner := range r.providers {
 		for _, s := range owner.routes {
-			for _, b := range routes {
-				if b.Identity == s.ID && s.absent() && b.Absent >= absencesUntilGone && missing(s.Path) {
-					absent[s.ID] = true
-				}
-			}
+			absent[s.ID] = often[s.ID] && s.absent() && missing(s.Path)
 		}
-	}
-	if len(absent) == 0 {
-		return nil
 	}
 	return r.lacking(absent)
 }
 
-// carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing.
+// carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing. What a damaged
+// generation does not give back is told as a failure.
 func (r *run) carry() error {
 	read := map[record.Digest]bool{}
 	for _, s := range r.tally.scans {
@@ -181,9 +175,19 @@ func (r *run) carry() error {
 		if read[cert.Source] {
 			continue
 		}
-		if err := c.Carry(r.ctx, old, cert.Source); err != nil {
+		err := c.Carry(r.ctx, old, cert.Source)
+		if err == nil {
+			continue
+		}
+		if r.ctx.Err() != nil || fault.Code(err) != fault.IndexCorruption && !ofSource(err) {
 			return err
 		}
+		r.log("provider %s: source %s cannot be carried over: %v", cert.Provider, cert.Source, err)
+		cert.dropped = true
+		r.tally.damaged = append(r.tally.damaged, &failure{
+			provider: cert.Provider, identity: cert.Source.String(), path: r.home(&cert.Certificate), class: classInternal,
+			detail: "its records in the damaged index cannot be read, and its file is not there to be read again",
+		})
 	}
 	return nil
 }
@@ -219,6 +223,7 @@ func (r *run) publish() (core.Publication, error) {
 	r.candidate = nil
 	r.mu.Unlock()
 	r.tally.published = true
+	sources.Keep(r.req.Config, r.req.Executable, r.described) // the data root is there now
 	return published, nil
 }
 
@@ -231,7 +236,9 @@ var stageNames = map[string]string{
 	"activation": StageActivate,
 }
 
-// recheck looks once more, just before the pointer moves, whether the routes that count as absent still are.
+// recheck looks once more, just before the pointer moves: the routes that count as absent still are, what is gone did not come back,
+// and no file that was read vanished or shrank. One that only grew is certified as far as it was read. In the last attempt such a
+// file is published as it was read, and the next run sees the difference.
 func (r *run) recheck(ctx context.Context) error {
 	for _, p := range r.providers {
 		for _, s := range p.routes {
@@ -239,6 +246,23 @@ func (r *run) recheck(ctx context.Context) error {
 				return errMoved
 			}
 		}
+	}
+	for _, home := range r.tally.lost {
+		if !missing(home) {
+			return errMoved
+		}
+	}
+	for _, s := range r.tally.scans {
+		if s.stored == nil || s.length < 0 {
+			continue
+		}
+		if info, err := os.Lstat(s.path()); err == nil && info.Size() >= s.length {
+			continue
+		}
+		if !r.last {
+			return errMoved
+		}
+		r.log("provider %s: source %s changed after it was read", s.provider.id, s.source)
 	}
 	return context.Cause(ctx)
 }

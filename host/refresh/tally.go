@@ -2,6 +2,7 @@ package refresh
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -17,13 +18,19 @@ type tally struct {
 	changed   uint64 // sources whose state changed without being read
 	gone      uint64
 	removed   uint64
-	published bool // a new generation is active
+	published bool       // a new generation is active
+	mergeDue  bool       // and has segments to merge
+	lost      []string   // places of sources that became gone and are not there
+	damaged   []*failure // sources that a rebuild could not carry over
 }
 
 // failures lists what failed, in the order of providers and places: providers, routes that could not be listed, sources.
 func (r *run) failures() []*failure {
 	var out []*failure
 	for _, p := range r.providers {
+		if crash := p.crash(); crash != nil {
+			out = append(out, crash)
+		}
 		if p.failure != nil && r.scope.covers(p.id) {
 			p.failure.carried = r.stores(p.id)
 			out = append(out, p.failure)
@@ -35,7 +42,7 @@ func (r *run) failures() []*failure {
 			}
 		}
 	}
-	var sources []*failure
+	sources := slices.Clone(r.tally.damaged)
 	for _, s := range r.tally.scans {
 		if s.failure != nil {
 			sources = append(sources, s.failure)
@@ -48,30 +55,48 @@ func (r *run) failures() []*failure {
 }
 
 func (r *run) stores(provider string) bool {
-	for _, c := range r.stored {
-		if c.Provider == provider {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.stored, func(c *known) bool { return c.Provider == provider })
 }
 
 func (r *run) routeFailure(s *route) *failure {
 	f := &failure{provider: s.Provider, identity: s.ID, path: s.Path, class: classUnreadable}
 	switch {
 	case s.Status == sources.Unsupported && s.Authority != sources.Automatic:
-		f.class, f.detail = classUnsupported, "the place cannot be used; see ctx sources"
+		f.class, f.detail = classUnsupported, "the place cannot be used; see ctx sources for the reason"
 	case s.index < 0:
 		return nil
 	case s.state == historyv1.RouteEnd_STATE_UNREADABLE:
-		f.detail = "the place cannot be read"
+		f.detail = "the place cannot be read; give yourself permission to read it and import again"
 	case s.state == historyv1.RouteEnd_STATE_INCOMPLETE, s.state == historyv1.RouteEnd_STATE_UNSPECIFIED:
-		f.detail = "a part of the place could not be listed"
+		f.detail = s.unlisted()
 	default:
 		return nil
 	}
 	f.carried = r.holds(s.ID)
 	return f
+}
+
+// unlisted says which part of a route could not be listed: the first one that the provider named, and how many more.
+func (s *route) unlisted() string {
+	first, more := "", 0
+	for _, d := range s.problems {
+		switch {
+		case d.GetLocator() == "":
+		case first == "":
+			first = fmt.Sprintf("%s could not be listed (%s)", sourcePath(s.Path, d.GetLocator()), oneLine(d.GetMessage()))
+		default:
+			more++
+		}
+	}
+	switch {
+	case first == "" && len(s.problems) > 0:
+		first = "the place could not be listed in full (" + oneLine(s.problems[0].GetMessage()) + ")"
+	case first == "":
+		first = "the place could not be listed in full; the provider gave no reason"
+	case more > 0:
+		first += fmt.Sprintf(", nor %d others", more)
+	}
+	return first + "; nothing counts as gone there until it can be read"
 }
 
 // counts of one provider or of the whole run.

@@ -1,6 +1,9 @@
 package search
 
-import "github.com/agenthistory/ctx/host/lineage"
+import (
+	"github.com/agenthistory/ctx/host/lineage"
+	"github.com/agenthistory/ctx/host/record"
+)
 
 // Answer is a search result. It marshals to the search_results object; members that are unknown are left out.
 type Answer struct {
@@ -135,10 +138,11 @@ type Row struct {
 	Visibility        string          `json:"visibility"`
 
 	// For text output only.
-	Type         string `json:"-"` // event type
-	Role         string `json:"-"`
-	ShortSession string `json:"-"` // compact ids, set when Request.ShortIDs was
-	ShortEvent   string `json:"-"`
+	Type           string `json:"-"` // event type
+	Role           string `json:"-"`
+	ShortSession   string `json:"-"` // compact ids, set when Request.ShortIDs was
+	ShortEvent     string `json:"-"`
+	session, event record.Digest
 	// ShortCommands are Commands with compact ids.
 	ShortCommands []string `json:"-"`
 }

@@ -13,11 +13,12 @@ import (
 // coverage tells what was really searched. What is not known is left out, never counted as 0.
 func (r *run) coverage(empty bool) (Coverage, error) {
 	var c Coverage
-	extent := r.extent()
-	c.Events, c.Sessions = extent.events, extent.sessions
-	if err := r.countSources(&c); err != nil {
+	extent, err := r.extent()
+	if err != nil {
 		return c, err
 	}
+	c.Events, c.Sessions = extent.events, extent.sessions
+	r.countSources(&c, extent)
 	if r.filters.Workspace != "" {
 		n, err := r.unknownWorkspace()
 		if err != nil {
@@ -35,21 +36,47 @@ func (r *run) coverage(empty bool) (Coverage, error) {
 	return c, nil
 }
 
-// extent is how much was searched.
-type extent struct{ events, sessions int }
+// extent is how much was searched, and what the last refresh said about it.
+type extent struct {
+	events, sessions int
+	receipt          *refresh.Receipt // nil: not known
+	retained         int              // of all sources, without source filters and with a receipt
+}
 
 // measure starts to count what the query is matched against and returns a function that waits for the counts. Without filters the
 // columns of the whole archive are read, which a second processor does while candidates are fetched.
-func (r *run) measure() func() extent {
+func (r *run) measure() func() (extent, error) {
 	if !r.filter.plain() {
-		return sync.OnceValue(func() extent {
+		return sync.OnceValues(func() (extent, error) {
 			docs := r.documents()
-			return extent{docs.Count(), sessionsOf(r.gen.Lexical(), docs)}
+			e := extent{events: docs.Count(), sessions: sessionsOf(r.gen.Lexical(), docs)}
+			err := r.addReceipt(&e)
+			return e, err
 		})
 	}
-	counted := make(chan extent, 1)
-	go func() { counted <- wholeExtent(r.gen.Lexical()) }()
-	return sync.OnceValue(func() extent { return <-counted })
+	type counts struct {
+		extent
+		err error
+	}
+	counted := make(chan counts, 1)
+	go func() {
+		e := wholeExtent(r.gen.Lexical())
+		err := r.addReceipt(&e)
+		counted <- counts{e, err}
+	}()
+	return sync.OnceValues(func() (extent, error) {
+		c := <-counted
+		return c.extent, c.err
+	})
+}
+
+// addReceipt reads the receipt, and counts the retained sources when that is of use.
+func (r *run) addReceipt(e *extent) (err error) {
+	e.receipt = r.service.receipt()
+	if e.receipt != nil && r.filter.sources == nil {
+		e.retained, err = retainedSources(r.gen)
+	}
+	return err
 }
 
 // tally counts distinct sessions. Documents of one session lie together, so most of them cost one comparison.
@@ -84,7 +111,7 @@ func wholeExtent(reader *lexical.Reader) extent {
 			}
 		}
 	}
-	return extent{events, t.count}
+	return extent{events: events, sessions: t.count}
 }
 
 // sessionsOf counts the distinct sessions of a set.
@@ -106,27 +133,20 @@ func sessionsOf(reader *lexical.Reader, set *lexical.Set) int {
 	return t.count
 }
 
-func (r *run) countSources(c *Coverage) error {
+func (r *run) countSources(c *Coverage, e extent) {
 	s := r.filter.sources
-	receipt := r.service.receipt()
 	if s == nil {
 		c.Sources = int(r.gen.Manifest().Stats.Sources)
-		if receipt == nil {
-			return nil
+		if e.receipt != nil {
+			stale, failed := int(e.receipt.Stale)+e.retained, int(e.receipt.Failed)
+			c.SourcesStale, c.SourcesFailed = &stale, &failed
 		}
-		retained, err := retainedSources(r.gen)
-		if err != nil {
-			return err
-		}
-		stale, failed := int(receipt.Stale)+retained, int(receipt.Failed)
-		c.SourcesStale, c.SourcesFailed = &stale, &failed
-		return nil
+		return
 	}
 	c.Sources, c.SourcesUnselected = s.selected, s.all-s.selected
-	if receipt != nil {
-		c.SourcesStale, c.SourcesFailed = s.judge(receipt, r.filters.Provider)
+	if e.receipt != nil {
+		c.SourcesStale, c.SourcesFailed = s.judge(e.receipt, r.filters.Provider)
 	}
-	return nil
 }
 
 // judge counts stale and failed sources among the chosen ones; nil where the receipt does not tell.

@@ -8,25 +8,6 @@ import (
 	"github.com/agenthistory/ctx/host/record"
 )
 
-// session reads a session of a candidate once.
-func (r *run) session(ordinal uint32) (*record.Session, error) {
-	if s, ok := r.sessions[ordinal]; ok {
-		return s, nil
-	}
-	if err := r.ctx.Err(); err != nil {
-		return nil, err
-	}
-	s, err := r.gen.Session(ordinal)
-	if err != nil {
-		return nil, err
-	}
-	if r.sessions == nil {
-		r.sessions = map[uint32]*record.Session{}
-	}
-	r.sessions[ordinal] = s
-	return s, nil
-}
-
 // archive is the generation for lineage walks, with the sessions that the search has read already.
 type archive struct {
 	lineage.Stored
@@ -35,62 +16,78 @@ type archive struct {
 
 // Kin implements lineage.Archive.
 func (a archive) Kin(session uint32) (lineage.Kin, error) {
-	s, err := a.run.session(session)
+	s, err := a.run.sessions.get(session)
 	if err != nil {
 		return lineage.Kin{}, err
 	}
 	return lineage.KinOf(s), nil
 }
 
+// rowReader is what one goroutine needs to read records.
+type rowReader struct {
+	event record.Event
+	buf   []byte
+	text  record.Projection
+}
+
 // rows reads the records that are returned, and no others.
 func (r *run) rows(found []result) ([]Row, error) {
+	r.termSet = map[string]bool{}
+	for _, t := range r.terms {
+		r.termSet[string(t)] = true
+	}
 	rows := make([]Row, len(found))
-	states := map[record.Digest]core.State{}
-	var e record.Event
-	var buf []byte
-	var text record.Projection
-	for i := range found {
+	err := inParallel(len(found), func(w *rowReader, i int) error {
 		if err := r.ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		s, err := r.session(found[i].row.Session)
-		if err != nil {
-			return nil, err
-		}
-		if buf, err = r.gen.EventInto(buf, found[i].doc, &e); err != nil {
-			return nil, err
-		}
+		return r.row(w, &rows[i], i, &found[i])
+	})
+	if err != nil || !r.req.ShortIDs {
+		return rows, err
+	}
+	for i := range rows {
 		row := &rows[i]
-		r.describe(row, &e, s)
-		row.Rank, row.Score = i+1, Decimal32(found[i].score)
-		if !r.events {
-			importance, more := row.Score, found[i].matches-1
-			row.SessionImportance, row.MoreMatches = &importance, &more
-		}
-		state, known := states[s.Source]
-		if !known {
-			if state, err = sourceState(r.gen, s.Source); err != nil {
-				return nil, err
-			}
-			states[s.Source] = state
-		}
-		row.SourceState = state.String()
-		if row.Lineage, err = lineage.Walk(archive{lineage.Stored{Generation: r.gen}, r}, lineage.NodeOf(&e), lineage.SearchPreview); err != nil {
-			return nil, err
-		}
-		text.Fill(&e)
-		row.Why = r.why(&text)
-		row.Snippet, row.SnippetTruncated = snippet(text.Text, r.alternatives)
-		row.Commands = r.commands(row.SessionID, row.EventID)
-		if r.req.ShortIDs {
-			row.ShortSession, row.ShortEvent = r.view.ShortSession(s.ID), r.view.ShortEvent(e.ID)
-			row.ShortCommands = r.commands(row.ShortSession, row.ShortEvent)
-		}
+		row.ShortSession, row.ShortEvent = r.view.ShortSession(row.session), r.view.ShortEvent(row.event)
+		row.ShortCommands = r.commands(row.ShortSession, row.ShortEvent)
 	}
 	return rows, nil
 }
 
+func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
+	s, err := r.sessions.get(found.row.Session)
+	if err != nil {
+		return err
+	}
+	e := &w.event
+	if w.buf, err = r.gen.EventInto(w.buf, found.doc, e); err != nil {
+		return err
+	}
+	r.describe(row, e, s)
+	row.Rank, row.Score = i+1, Decimal32(found.score)
+	if !r.events {
+		importance, more := row.Score, found.matches-1
+		row.SessionImportance, row.MoreMatches = &importance, &more
+	}
+	state, err := sourceState(r.gen, s.Source)
+	if err != nil {
+		return err
+	}
+	row.SourceState = state.String()
+	if row.Lineage, err = lineage.Walk(archive{lineage.Stored{Generation: r.gen}, r}, lineage.NodeOf(e), lineage.SearchPreview); err != nil {
+		return err
+	}
+	w.text.Fill(e)
+	row.Why = r.why(&w.text)
+	row.Snippet, row.SnippetTruncated = snippet(w.text.Text, r.alternatives)
+	row.Commands = r.commands(row.SessionID, row.EventID)
+	return nil
+}
+
 func sourceState(gen *core.Generation, source record.Digest) (core.State, error) {
+	if gen.Manifest().Stats.GoneSources == 0 {
+		return core.Present, nil // the usual case costs no look-up
+	}
 	cert, err := gen.Certificate(source)
 	if err != nil || cert == nil {
 		return core.Present, err
@@ -107,7 +104,7 @@ func (r *run) describe(row *Row, e *record.Event, s *record.Session) {
 		EventSeq: e.Sequence, Title: title(s.Provider, e.Role, e.Type), SessionTitle: s.Meta.Title, SnippetMaxChars: snippetGraphemes,
 		Provider: s.Provider, SourceFormat: s.SourceFormat, ProviderSession: s.ProviderSessionID,
 		Relationship: s.Relationship.String(), AgentScope: e.Scope.String(), CWD: s.Meta.CWD, Visibility: "local",
-		Type: e.Type, Role: e.Role,
+		Type: e.Type, Role: e.Role, session: s.ID, event: e.ID,
 		Citations: []Citation{{
 			ItemID: event, TargetType: "event", EventID: event, SessionID: session, Provider: s.Provider, Session: session, EventSeq: e.Sequence,
 		}},
@@ -155,12 +152,6 @@ func (r *run) why(text *record.Projection) []string {
 func (r *run) hasTerm(text []byte) bool {
 	if len(r.terms) == 0 || len(text) == 0 {
 		return false
-	}
-	if r.termSet == nil {
-		r.termSet = map[string]bool{}
-		for _, t := range r.terms {
-			r.termSet[string(t)] = true
-		}
 	}
 	found := false
 	lexical.EachSpan(text, func(token []byte, _, _ int) bool {

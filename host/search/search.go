@@ -25,7 +25,6 @@ import (
 	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
-	"github.com/agenthistory/ctx/host/record"
 	"github.com/agenthistory/ctx/host/refresh"
 )
 
@@ -108,32 +107,31 @@ func (s *Service) receipt() *refresh.Receipt {
 // run is one search over one generation.
 type run struct {
 	*query
-	service *Service
-	ctx     context.Context
-	gen     *core.Generation
-	view    *history.View
-	filter  *filter
-	origins origins
-	extent  func() extent // what is searched, counted once
+	service  *Service
+	ctx      context.Context
+	gen      *core.Generation
+	view     *history.View
+	filter   *filter
+	origins  origins
+	sessions sessions
+	extent   func() (extent, error) // what is searched, counted once
 
 	// Filled when first needed.
-	matched  *lexical.Set // what the query and the filters select
-	anyTerm  *lexical.Set // what the query text selects
-	copies   *lexical.Set // proven copies
-	sessions map[uint32]*record.Session
-	termSet  map[string]bool
+	matched *lexical.Set // what the query and the filters select
+	anyTerm *lexical.Set // what the query text selects
+	copies  *lexical.Set // proven copies
+	termSet map[string]bool
 }
 
 func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, start time.Time) (*Answer, error) {
-	r := &run{query: q, service: s, ctx: ctx, gen: gen, view: history.Over(s.Store, gen)}
+	r := &run{query: q, service: s, ctx: ctx, gen: gen, view: history.Over(s.Store, gen), origins: origins{gen: gen}, sessions: sessions{ctx: ctx, gen: gen}}
 	defer r.view.Close()
-	r.origins = origins{gen: gen}
 	var err error
 	if r.filter, err = r.buildFilter(); err != nil {
 		return nil, err
 	}
 	r.extent = r.measure()
-	defer r.extent() // nobody may read columns of a generation that is let go
+	defer func() { _, _ = r.extent() }() // nobody may read columns of a generation that is let go
 	found, err := r.find()
 	if err != nil {
 		return nil, err

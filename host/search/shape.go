@@ -82,11 +82,18 @@ func groupBySession(candidates []*candidate) []*sessionGroup {
 	return groups
 }
 
-func (r *run) groupByRoot(sessions []*sessionGroup) ([]*rootGroup, error) {
+func (r *run) groupByRoot(groups []*sessionGroup) ([]*rootGroup, error) {
+	ordinals := make([]uint32, len(groups))
+	for i, g := range groups {
+		ordinals[i] = g.row.Session
+	}
+	if err := r.sessions.load(ordinals); err != nil {
+		return nil, err
+	}
 	var roots []*rootGroup
 	byRoot := map[record.Digest]*rootGroup{}
-	for _, s := range sessions {
-		stored, err := r.session(s.row.Session)
+	for _, s := range groups {
+		stored, err := r.sessions.get(s.row.Session)
 		if err != nil {
 			return nil, err
 		}

@@ -21,15 +21,16 @@ type hit struct {
 }
 
 // shaper makes a run whose sessions need no store. roots maps a session to the session that it claims as its root.
-func shaper(limit int, events bool, roots map[uint32]uint32, sessions uint32) *run {
-	r := &run{query: &query{limit: limit, events: events}, sessions: map[uint32]*record.Session{}}
-	for n := range sessions {
+func shaper(limit int, events bool, roots map[uint32]uint32, count uint32) *run {
+	r := &run{query: &query{limit: limit, events: events}}
+	r.sessions.known = map[uint32]*record.Session{}
+	for n := range count {
 		s := &record.Session{Ordinal: n, ID: sessionDigest(n)}
 		if root, ok := roots[n]; ok {
 			id := sessionDigest(root)
 			s.Root = &id
 		}
-		r.sessions[n] = s
+		r.sessions.known[n] = s
 	}
 	return r
 }

@@ -60,26 +60,32 @@ func centre(text []byte, m window) window {
 
 // shrink keeps as many clusters around the match as fit the byte bound, evenly on both sides.
 func shrink(text []byte, w, m window) string {
-	from := max(w.from, clusterStart(text, m.from))
-	to := from
-	for to < m.to && to < w.to {
-		to, _ = forward(text, to, 1)
+	var borders []int // of the clusters of the window, at most 321
+	for at := w.from; at < w.to; {
+		borders = append(borders, at)
+		at, _ = forward(text, at, 1)
 	}
-	if to-from > snippetBytes {
+	borders = append(borders, w.to)
+	last := len(borders) - 1
+	left, _ := slices.BinarySearch(borders[1:], m.from+1) // the cluster that holds the start of the match
+	left = min(left, last-1)
+	right := left + 1
+	for right < last && borders[right] < m.to {
+		right++
+	}
+	if borders[right]-borders[left] > snippetBytes {
 		return ""
 	}
-	for {
-		grown := false
-		if start, n := backward(text, from, 1); n == 1 && start >= w.from && to-start <= snippetBytes {
-			from, grown = start, true
+	for grown := true; grown; {
+		grown = false
+		if left > 0 && borders[right]-borders[left-1] <= snippetBytes {
+			left, grown = left-1, true
 		}
-		if end, n := forward(text, to, 1); n == 1 && end <= w.to && end-from <= snippetBytes {
-			to, grown = end, true
-		}
-		if !grown {
-			return string(text[from:to])
+		if right < last && borders[right+1]-borders[left] <= snippetBytes {
+			right, grown = right+1, true
 		}
 	}
+	return string(text[borders[left]:borders[right]])
 }
 
 // forward moves over n clusters from a cluster boundary and returns where it stopped and how many there were.
@@ -147,7 +153,8 @@ func certainBoundary(text []byte, at int) int {
 
 // alone tells whether a character neither extends a cluster nor is extended by another such character.
 func alone(c rune) bool {
-	return c < 0x300 || 0x370 <= c && c < 0x483 || 0x48A <= c && c < 0x530 || 0x3041 <= c && c <= 0x3096 || 0x30A0 <= c && c <= 0x30FF ||
+	return c < 0x300 || 0x370 <= c && c < 0x483 || 0x48A <= c && c < 0x530 || 0x5D0 <= c && c <= 0x5EA || 0x620 <= c && c <= 0x64A ||
+		0xE01 <= c && c <= 0xE30 || 0xE40 <= c && c <= 0xE46 || 0x3041 <= c && c <= 0x3096 || 0x30A0 <= c && c <= 0x30FF ||
 		0x4E00 <= c && c <= 0x9FFF || 0xAC00 <= c && c <= 0xD7A3
 }
 

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -23,6 +25,7 @@ type Described struct {
 	Name        string // as the provider is started, for example claude
 	Description *historyv1.DescribeResponse
 	Err         error
+	fresh       bool // asked for just now
 }
 
 // keptSchema numbers the layout of the file of kept descriptions. A file of another layout is ignored and replaced.
@@ -39,32 +42,40 @@ type kept struct {
 }
 
 // Describe returns the descriptions of the named delivered providers, in that order. Descriptions kept from an earlier run of
-// the same executable are used; the others are asked for, all at once, and kept when the data root exists. A provider that
-// does not answer has Err set and costs nothing else. Failing to read or write the kept file is no error: it only costs time.
+// the same executable are used; the others are asked for, all at once, and kept when the data root exists (see Keep). A provider
+// that does not answer has Err set and costs nothing else. Failing to read or write the kept file is no error: it only costs time.
 func Describe(ctx context.Context, c *config.Config, executable string, names []string, ask Describer) []Described {
-	file := filepath.Join(c.DataRoot, "plugins", "descriptors.json")
-	build, identified := identify(executable)
-	have := map[string][]byte{}
-	if identified {
-		have = readKept(file, build)
+	var have map[string][]byte
+	if build, ok := identify(executable); ok {
+		have = readKept(keptFile(c), build)
 	}
 	all := make([]Described, len(names))
 	var wait sync.WaitGroup
-	asked := false
 	for i, name := range names {
 		all[i].Name = name
 		if d := new(historyv1.DescribeResponse); have[name] != nil && proto.Unmarshal(have[name], d) == nil {
 			all[i].Description = d
 			continue
 		}
-		asked = true
+		all[i].fresh = true
 		wait.Go(func() { all[i].Description, all[i].Err = ask(ctx, name) })
 	}
 	wait.Wait()
-	if asked && identified && isDirectory(c.DataRoot) {
-		keep(file, build, all)
-	}
+	Keep(c, executable, all)
 	return all
+}
+
+// Keep stores descriptions when one of them was asked for just now and the data root exists. Whoever creates the data root after
+// Describe calls it once more, so that the next run starts no provider.
+func Keep(c *config.Config, executable string, all []Described) {
+	asked := slices.ContainsFunc(all, func(d Described) bool { return d.fresh })
+	if build, ok := identify(executable); ok && asked && isDirectory(c.DataRoot) {
+		keep(keptFile(c), build, all)
+	}
+}
+
+func keptFile(c *config.Config) string {
+	return filepath.Join(c.DataRoot, "plugins", "descriptors.json")
 }
 
 func identify(executable string) (kept, bool) {
@@ -81,10 +92,8 @@ func readKept(file string, build kept) map[string][]byte {
 		return nil
 	}
 	var k kept
-	if json.Unmarshal(text, &k) != nil {
-		return nil
-	}
-	if k.SchemaVersion != build.SchemaVersion || k.Executable != build.Executable || k.Size != build.Size || k.ModifiedNS != build.ModifiedNS {
+	if json.Unmarshal(text, &k) != nil || k.SchemaVersion != build.SchemaVersion || k.Executable != build.Executable || k.Size != build.Size ||
+		k.ModifiedNS != build.ModifiedNS {
 		return nil
 	}
 	return k.Descriptions
@@ -106,19 +115,10 @@ func keep(file string, build kept, all []Described) {
 	if err != nil {
 		return
 	}
-	dir := filepath.Dir(file)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return
 	}
-	// Two processes may write at once; each writes a file of its own and the last rename wins.
-	temp, err := os.CreateTemp(dir, ".descriptors-*")
-	if err != nil {
-		return
-	}
-	_, writeErr := temp.Write(append(text, '\n'))
-	if closeErr := temp.Close(); writeErr != nil || closeErr != nil || os.Rename(temp.Name(), file) != nil {
-		os.Remove(temp.Name())
-	}
+	_ = durable.Replace(file, append(text, '\n'), 0o600)
 }
 
 func isDirectory(path string) bool {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/agenthistory/ctx/host/config"
@@ -31,7 +32,8 @@ type resolved struct {
 	issues  []Issue
 }
 
-func discover(ctx context.Context, in Input) (*Discovery, error) {
+// Discover resolves every provider once. The result does not depend on scheduling.
+func Discover(ctx context.Context, in Input) (*Discovery, error) {
 	out := &Discovery{AutomaticDiscovery: in.Config.Automatic}
 	jobs := providersOf(in)
 	results := make([]resolved, len(jobs))
@@ -108,11 +110,7 @@ func providersOf(in Input) []job {
 		if j.described != nil {
 			j.description = j.described.Description
 		}
-		for _, r := range in.Config.Roots {
-			if r.Provider == id {
-				j.roots = append(j.roots, r)
-			}
-		}
+		j.roots = slices.DeleteFunc(slices.Clone(in.Config.Roots), func(r config.Root) bool { return r.Provider != id })
 		if j.described != nil || len(j.roots) > 0 {
 			jobs = append(jobs, j)
 		}
@@ -137,13 +135,9 @@ func (j job) resolve(c *config.Config) resolved {
 	if c.Automatic || j.described != nil && j.description == nil {
 		r.issues = append(r.issues, winners.issues...)
 	}
-	if c.Automatic {
-		r.entries = automatic
-	} else {
-		for _, e := range automatic {
-			if e.root != nil {
-				r.entries = append(r.entries, e)
-			}
+	for _, e := range automatic {
+		if c.Automatic || e.root != nil {
+			r.entries = append(r.entries, e)
 		}
 	}
 	r.entries = append(r.entries, configured...)
@@ -163,51 +157,30 @@ func (j job) examineWinners(candidates []candidate, c *config.Config, s *selecti
 			s.refuseAt(j.id, Unreconstructible, "an automatic location cannot be used: "+e.place.reason, cand.path)
 			continue
 		}
-		if e.isAnyOf(entries) {
-			continue
+		if !slices.ContainsFunc(entries, e.sameRoute) {
+			entries = append(entries, e)
 		}
-		entries = append(entries, e)
 	}
 	return entries
 }
 
-// isAnyOf reports whether an entry is the same route as an earlier one.
-func (e entry) isAnyOf(others []entry) bool {
-	for _, o := range others {
-		if o.sameRoute(e) {
-			return true
-		}
-	}
-	return false
-}
-
 // sameRoute compares format, role and place; a place is the same when the physical path or the object on disk is.
 func (e entry) sameRoute(o entry) bool {
-	if e.format != o.format || e.role != o.role {
-		return false
-	}
-	if e.place.path == o.place.path {
-		return true
-	}
-	return e.exists && o.exists && config.SameObject(e.place.path, o.place.path)
+	return e.format == o.format && e.role == o.role &&
+		(e.place.path == o.place.path || e.exists && o.exists && config.SameObject(e.place.path, o.place.path))
 }
 
 // annotate moves a configured entry that is an automatic winner into the winner's position: one row, not indexed twice.
 func annotate(automatic, configured []entry, discovery bool) (winners, additional []entry) {
 	for _, e := range configured {
-		found := false
-		for i := range automatic {
-			if automatic[i].root == nil && automatic[i].sameRoute(e) {
-				// A named root may lie where an automatic one may not, so the configured look at the place counts.
-				automatic[i].root, automatic[i].place, automatic[i].beside = e.root, e.place, false
-				found = true
-				break
-			}
-		}
-		if !found {
+		i := slices.IndexFunc(automatic, func(a entry) bool { return a.root == nil && a.sameRoute(e) })
+		if i < 0 {
 			e.additional = true
 			additional = append(additional, e)
+			continue
 		}
+		// A named root may lie where an automatic one may not, so the configured look at the place counts.
+		automatic[i].root, automatic[i].place, automatic[i].beside = e.root, e.place, false
 	}
 	return automatic, additional
 }
@@ -229,16 +202,13 @@ func (j job) settle(e *entry) {
 
 func (j job) support(format string) Support {
 	for _, f := range j.description.GetFormats() {
-		if f.GetName() != format {
-			continue
-		}
-		switch f.GetImportSupport() {
-		case historyv1.ImportSupport_IMPORT_SUPPORT_NATIVE:
+		switch {
+		case f.GetName() != format:
+		case f.GetImportSupport() == historyv1.ImportSupport_IMPORT_SUPPORT_NATIVE:
 			return Native
-		case historyv1.ImportSupport_IMPORT_SUPPORT_EXPLICIT:
+		case f.GetImportSupport() == historyv1.ImportSupport_IMPORT_SUPPORT_EXPLICIT:
 			return Explicit
 		}
-		return NoImport
 	}
 	return NoImport
 }
@@ -251,20 +221,17 @@ func (d *Discovery) add(provider string, e entry) {
 		Importable: e.place.status == Available && e.support != NoImport,
 		Selection:  Selection{Kind: string(Automatic)},
 	}
-	if e.place.reason != "" && (e.place.status == Unsupported || e.place.status == Empty || e.place.status == Unknown) {
-		reason := e.place.reason
-		row.UnsupportedReason = &reason
+	if e.place.reason != "" && e.place.status != Missing && e.place.status != Available {
+		row.UnsupportedReason = &e.place.reason
 	}
 	route := Route{
 		Provider: provider, Format: e.format, Role: e.role, Path: e.place.path, Authority: Automatic,
 		Root: e.root, Additional: e.additional, Status: e.place.status,
 	}
 	if e.root != nil {
-		name := e.root.Name
-		row.Selection = Selection{Kind: string(Configured), Root: &name}
+		row.Selection = Selection{Kind: string(Configured), Root: &e.root.Name}
 		if e.root.Group != "" {
-			group := e.root.Group
-			row.Selection.Group = &group
+			row.Selection.Group = &e.root.Group
 		}
 		route.Authority = Configured
 	}
@@ -285,9 +252,7 @@ func routeID(r Route) string {
 	}
 	h := sha256.New()
 	for _, part := range []string{"ctx.route", r.Provider, r.Format, r.Role, authority, filepath.ToSlash(r.Path)} {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -37,10 +37,8 @@ func (s *selection) refuse(provider, code, message string) { s.refuseAt(provider
 // refuseAt adds an issue unless the same code and message stands there already: one broken variable concerns every location
 // that uses it, and is told once.
 func (s *selection) refuseAt(provider, code, message, path string) {
-	for _, i := range s.issues {
-		if i.Code == code && i.Message == message {
-			return
-		}
+	if slices.ContainsFunc(s.issues, func(i Issue) bool { return i.Code == code && i.Message == message }) {
+		return
 	}
 	issue := Issue{Provider: provider, Code: code, Message: message}
 	if path != "" {
@@ -113,16 +111,11 @@ func (l *locator) slot(locations []*historyv1.Location) {
 			return
 		}
 	}
-	chosen, ok := l.first(locations, historyv1.Location_MODE_DEFAULT)
+	chosen, ok := l.first(locations, historyv1.Location_MODE_DEFAULT, func(candidate) bool { return true })
 	if !ok || provenMissing(chosen.path) {
-		for _, loc := range locations {
-			if loc.GetMode() != historyv1.Location_MODE_LEGACY {
-				continue
-			}
-			if c, based := l.based(loc); based && !provenMissing(c.path) {
-				chosen, ok = c, true
-				break
-			}
+		former, found := l.first(locations, historyv1.Location_MODE_LEGACY, func(c candidate) bool { return !provenMissing(c.path) })
+		if found {
+			chosen, ok = former, true
 		}
 	}
 	if ok {
@@ -139,13 +132,14 @@ func (l *locator) slot(locations []*historyv1.Location) {
 	}
 }
 
-// first returns the first location of a mode whose base is known.
-func (l *locator) first(locations []*historyv1.Location, mode historyv1.Location_Mode) (candidate, bool) {
+// first returns the first location of a mode whose base is known and that is wanted.
+func (l *locator) first(locations []*historyv1.Location, mode historyv1.Location_Mode, wanted func(candidate) bool) (candidate, bool) {
 	for _, loc := range locations {
-		if loc.GetMode() == mode {
-			if c, ok := l.based(loc); ok {
-				return c, true
-			}
+		if loc.GetMode() != mode {
+			continue
+		}
+		if c, ok := l.based(loc); ok && wanted(c) {
+			return c, true
 		}
 	}
 	return candidate{}, false
@@ -267,23 +261,12 @@ func (l *locator) candidate(loc *historyv1.Location, base string) (candidate, bo
 }
 
 func (l *locator) base(b historyv1.Base) string {
-	switch b {
-	case historyv1.Base_BASE_HOME:
-		return l.env.Home
-	case historyv1.Base_BASE_CONFIG:
-		return l.env.Dirs.Config
-	case historyv1.Base_BASE_DATA:
-		return l.env.Dirs.Data
-	case historyv1.Base_BASE_STATE:
-		return l.env.Dirs.State
-	case historyv1.Base_BASE_LOCAL_DATA:
-		return l.env.Dirs.LocalData
-	case historyv1.Base_BASE_ROAMING:
-		return l.env.Dirs.Roaming
-	case historyv1.Base_BASE_CWD:
-		return l.env.WorkDir
-	}
-	return ""
+	dirs := l.env.Dirs
+	return map[historyv1.Base]string{
+		historyv1.Base_BASE_HOME: l.env.Home, historyv1.Base_BASE_CONFIG: dirs.Config, historyv1.Base_BASE_DATA: dirs.Data,
+		historyv1.Base_BASE_STATE: dirs.State, historyv1.Base_BASE_LOCAL_DATA: dirs.LocalData, historyv1.Base_BASE_ROAMING: dirs.Roaming,
+		historyv1.Base_BASE_CWD: l.env.WorkDir,
+	}[b]
 }
 
 // below appends a declared suffix to a directory. A suffix that leads out of it, and a path beyond the length limit, are refused.

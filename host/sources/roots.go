@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
@@ -45,7 +46,12 @@ func (j job) rootKind() historyv1.PathKind {
 	if j.description != nil {
 		return j.description.GetRoot().GetPathKind()
 	}
-	if p, ok := config.ProviderNamed(j.id); ok && p.RootIs == config.File {
+	p, ok := config.ProviderNamed(j.id)
+	return kindOf(ok && p.RootIs == config.File)
+}
+
+func kindOf(file bool) historyv1.PathKind {
+	if file {
 		return historyv1.PathKind_PATH_KIND_FILE
 	}
 	return historyv1.PathKind_PATH_KIND_DIRECTORY
@@ -56,10 +62,8 @@ func (j job) children(root *config.Root) []candidate {
 	var out []candidate
 	if j.description != nil {
 		for _, child := range j.description.GetRoot().GetChildren() {
-			if child.GetKind() != "" && child.GetKind() != root.Kind {
-				continue
-			}
-			if suffix := child.GetSuffix(); suffix != "" && !filepath.IsLocal(filepath.FromSlash(suffix)) {
+			local := child.GetSuffix() == "" || filepath.IsLocal(filepath.FromSlash(child.GetSuffix()))
+			if !local || child.GetKind() != "" && child.GetKind() != root.Kind {
 				continue
 			}
 			out = append(out, candidate{
@@ -77,11 +81,7 @@ func (j job) children(root *config.Root) []candidate {
 		if child.Kind != "" && child.Kind != root.Kind {
 			continue
 		}
-		kind := historyv1.PathKind_PATH_KIND_DIRECTORY
-		if child.File {
-			kind = historyv1.PathKind_PATH_KIND_FILE
-		}
-		out = append(out, candidate{path: child.Suffix, format: child.Format, role: child.Role, kind: kind})
+		out = append(out, candidate{path: child.Suffix, format: child.Format, role: child.Role, kind: kindOf(child.File)})
 	}
 	return out
 }
@@ -103,9 +103,8 @@ func (j job) unexpanded(root *config.Root, s *selection) (entry, bool) {
 		if root.Group != "" {
 			missing.Group = &root.Group
 		}
-		path := root.Path
 		s.issues = append(s.issues, Issue{
-			Provider: j.id, Path: &path, Code: ConfiguredRootMissing, Message: "a configured root does not exist", Missing: &missing,
+			Provider: j.id, Path: &root.Path, Code: ConfiguredRootMissing, Message: "a configured root does not exist", Missing: &missing,
 		})
 		return entry{}, false
 	}
@@ -164,13 +163,5 @@ func (j job) conflicts(automatic, configured []entry, discovery bool) []Issue {
 }
 
 func sameRoots(have []NamedPath, want []*config.Root) bool {
-	if len(have) != len(want) {
-		return false
-	}
-	for i, r := range want {
-		if have[i].Name != r.Name {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(have, want, func(n NamedPath, r *config.Root) bool { return n.Name == r.Name })
 }

@@ -9,11 +9,7 @@
 // Nothing here reads history: a probe looks at names and kinds of directory entries only, and at a bounded number of them.
 package sources
 
-import (
-	"context"
-
-	"github.com/agenthistory/ctx/host/config"
-)
+import "github.com/agenthistory/ctx/host/config"
 
 // Status of a row.
 type Status string
@@ -182,6 +178,3 @@ type Discovery struct {
 	// AutomaticDiscovery is the global switch as configured.
 	AutomaticDiscovery bool
 }
-
-// Discover resolves every provider once. The result does not depend on scheduling.
-func Discover(ctx context.Context, in Input) (*Discovery, error) { return discover(ctx, in) }

@@ -23,7 +23,7 @@ type index struct {
 	path    string
 	stats   core.Statistics
 	sources Sources
-	failure error  // why nothing could be opened
+	failure error  // why nothing could be opened, or only an older generation
 	foreign string // contract of a generation that another version wrote
 }
 
@@ -43,7 +43,7 @@ func observeIndex(ctx context.Context, store *core.Store) (*index, error) {
 		return x, nil
 	}
 	defer gen.Close()
-	x.open, x.id, x.stats = true, gen.ID(), gen.Manifest().Stats
+	x.open, x.id, x.stats, x.failure = true, gen.ID(), gen.Manifest().Stats, gen.Fallback()
 	x.path = filepath.Join(x.path, gen.Published().Directory)
 	routes := map[string]bool{}
 	for _, r := range gen.Manifest().Routes {
@@ -77,6 +77,9 @@ func (x *index) lexical(store *core.Store) Lexical {
 		l.Status = "ready"
 		l.IndexedDocuments, l.CertifiedSources, l.CertifiedSourceBytes = &x.stats.Events, &x.stats.Sources, &x.stats.CertifiedBytes
 		l.Policy.PublishedHash, l.Policy.MatchesCurrent = core.Contract(), &matches
+		if x.failure != nil {
+			l.Status, l.Reason, l.LastError = "stale", "generation_verification_failed", x.failure.Error()
+		}
 		return l
 	}
 	l.GenerationID = ""

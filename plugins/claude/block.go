@@ -44,128 +44,114 @@ const (
 	otherChannel // the type: only the structured copy suffers
 )
 
-// block is one block with the members that anything looks at, each the last one of its name.
+// member numbers the members of a block that anything looks at. Of the last five only a repetition matters.
+type member uint8
+
+const (
+	typeMember member = iota
+	idMember
+	nameMember
+	textMember
+	inputMember
+	contentMember
+	isErrorMember
+	callIDMember // of the call that a result belongs to, then two more names of it by strength
+	callID2Member
+	callID3Member
+	protocolMember
+	serverMember
+	toolMember
+	argumentsMember
+	argsMember
+	resultMember
+	outputMember
+	members
+)
+
+// blockMembers holds the names of the members and the channels that their repetition makes unreadable.
+var blockMembers = map[string]struct {
+	at      member
+	channel channel
+}{
+	"type": {typeMember, otherChannel}, "id": {idMember, callIDChannel}, "name": {nameMember, toolNameChannel},
+	"text": {textMember, 0}, "is_error": {isErrorMember, 0},
+	"input": {inputMember, argumentsChannel}, "arguments": {argumentsMember, argumentsChannel}, "args": {argsMember, argumentsChannel},
+	"content": {contentMember, contentChannel}, "result": {resultMember, contentChannel}, "output": {outputMember, contentChannel},
+	"tool_use_id": {callIDMember, callIDChannel}, "toolUseId": {callID2Member, callIDChannel}, "toolCallId": {callID3Member, callIDChannel},
+	"protocol": {protocolMember, mcpChannel}, "server": {serverMember, mcpChannel}, "tool": {toolMember, mcpChannel},
+}
+
+// block is one block with its members, each the last one of its name.
 type block struct {
-	v    canonical.Value
-	kind blockKind
-
-	typ, id, name, text     canonical.Value
-	input, content, isError canonical.Value
-	callIDs                 [3]canonical.Value // of the call that a result belongs to, by strength
-	protocol, server, tool  canonical.Value
-
-	// repeated holds the channels whose key stands twice; not zero withholds the structured copy.
-	repeated channel
-	seen     uint32
+	v        canonical.Value
+	kind     blockKind
+	m        [members]canonical.Value
+	repeated channel // the channels whose key stands twice; not zero withholds the structured copy
 }
 
 // read takes the members of a block and checks their types. A defect is the reason to reject the record.
 func (b *block) read(v canonical.Value) (defect string) {
 	*b = block{v: v}
-	for key, m := range v.Each {
-		b.member(key, m)
+	for key, value := range v.Each {
+		if known, ok := blockMembers[string(key)]; ok {
+			if b.m[known.at].Exists() {
+				b.repeated |= known.channel
+			}
+			b.m[known.at] = value
+		}
 	}
-	b.kind = kindOf(b.typ.Str())
+	b.kind = kindOf(b.m[typeMember].Str())
 	idLimit := maxField
 	if b.kind == callBlock {
 		idLimit = maxCallID
 	}
 	switch {
-	case !fits(b.typ, maxField):
+	case !fits(b.m[typeMember], maxField):
 		return "block type is no short string"
-	case !fits(b.id, idLimit):
+	case !fits(b.m[idMember], idLimit):
 		return "block id is no short string"
-	case !fits(b.name, maxField):
+	case !fits(b.m[nameMember], maxField):
 		return "block name is no short string"
-	case !b.text.IsNull() && !b.text.IsString():
+	case !b.m[textMember].IsNull() && !b.m[textMember].IsString():
 		return "block text is no string"
-	case !fits(b.callIDs[0], maxCallID) || !fits(b.callIDs[1], maxCallID) || !fits(b.callIDs[2], maxCallID):
-		return "call id is no short string"
+	}
+	for _, id := range b.m[callIDMember : callID3Member+1] {
+		if !fits(id, maxCallID) {
+			return "call id is no short string"
+		}
 	}
 	return ""
-}
-
-func (b *block) member(key []byte, v canonical.Value) {
-	switch string(key) {
-	case "type":
-		b.typ = v
-		b.once(0, otherChannel)
-	case "id":
-		b.id = v
-		b.once(1, callIDChannel)
-	case "tool_use_id":
-		b.callIDs[0] = v
-		b.once(2, callIDChannel)
-	case "name":
-		b.name = v
-		b.once(3, toolNameChannel)
-	case "input":
-		b.input = v
-		b.once(4, argumentsChannel)
-	case "content":
-		b.content = v
-		b.once(5, contentChannel)
-	case "text":
-		b.text = v
-	case "is_error":
-		b.isError = v
-	case "toolUseId":
-		b.callIDs[1] = v
-		b.once(6, callIDChannel)
-	case "toolCallId":
-		b.callIDs[2] = v
-		b.once(7, callIDChannel)
-	case "arguments":
-		b.once(8, argumentsChannel)
-	case "args":
-		b.once(9, argumentsChannel)
-	case "result":
-		b.once(10, contentChannel)
-	case "output":
-		b.once(11, contentChannel)
-	case "protocol":
-		b.protocol = v
-		b.once(12, mcpChannel)
-	case "server":
-		b.server = v
-		b.once(13, mcpChannel)
-	case "tool":
-		b.tool = v
-		b.once(14, mcpChannel)
-	}
-}
-
-// once notes a key by its number; the second time its channel is unreadable.
-func (b *block) once(key uint, c channel) {
-	if b.seen&(1<<key) != 0 {
-		b.repeated |= c
-	}
-	b.seen |= 1 << key
 }
 
 // lost tells whether a repeated key makes a channel unreadable.
 func (b *block) lost(c channel) bool { return b.repeated&c != 0 }
 
-// resultCallID returns the id of the call that a result belongs to, exactly as written; empty if unknown.
-func (b *block) resultCallID() []byte {
-	if b.lost(callIDChannel) {
+// str returns the text of a member unless a repeated key makes it unreadable.
+func (b *block) str(at member, c channel) []byte {
+	if b.lost(c) {
 		return nil
 	}
-	for _, v := range b.callIDs {
-		if id := v.Str(); len(id) > 0 {
+	return b.m[at].Str()
+}
+
+// resultCallID returns the id of the call that a result belongs to, exactly as written; empty if unknown.
+func (b *block) resultCallID() []byte {
+	for at := callIDMember; at <= callID3Member; at++ {
+		if id := b.str(at, callIDChannel); len(id) > 0 {
 			return id
 		}
 	}
 	return nil
 }
 
-// mcp returns server and tool of a call that names its MCP identity itself, each on its own. A joined name is never split.
-func (b *block) mcp() (server, tool []byte, ok bool) {
-	if b.lost(mcpChannel) || !b.protocol.StrEquals("mcp") {
-		return nil, nil, false
+// mcp returns server and tool of a call that names its MCP identity itself, each on its own; nil for all others. A joined name
+// is never split.
+func (b *block) mcp() (server, tool []byte) {
+	server, tool = b.str(serverMember, mcpChannel), b.str(toolMember, mcpChannel)
+	if !b.m[protocolMember].StrEquals("mcp") || len(server) == 0 || len(tool) == 0 {
+		return nil, nil
 	}
-	server, tool = b.server.Str(), b.tool.Str()
-	return server, tool, len(server) > 0 && len(tool) > 0
+	return server, tool
 }
 
 // outline is the content of a message sorted by what it gives.
@@ -184,23 +170,18 @@ func (o *outline) reset() {
 
 // read sorts the content of a message: a string, blocks, or one block. A defect is the reason to reject the record.
 func (o *outline) read(content canonical.Value) (defect string) {
-	o.reset()
 	switch content.Kind() {
 	case canonical.String:
 		o.addText(content)
 	case canonical.Object:
 		return o.block(content)
-	case canonical.Array:
-		for element := range content.Elems {
-			if !element.IsObject() {
-				continue
-			}
-			if defect = o.block(element); defect != "" {
-				return defect
-			}
+	}
+	for element := range content.Elems {
+		if element.IsObject() && defect == "" {
+			defect = o.block(element)
 		}
 	}
-	return ""
+	return defect
 }
 
 func (o *outline) block(v canonical.Value) (defect string) {
@@ -208,14 +189,12 @@ func (o *outline) block(v canonical.Value) (defect string) {
 	if defect = b.read(v); defect != "" {
 		return defect
 	}
-	if defect = o.nested(b.content); defect != "" {
+	if defect = o.nested(b.m[contentMember]); defect != "" {
 		return defect
 	}
 	switch b.kind {
 	case textBlock:
-		if b.text.IsString() {
-			o.addText(b.text)
-		}
+		o.addText(b.m[textMember])
 	case callBlock:
 		o.calls = append(o.calls, b)
 	case resultBlock:
@@ -229,13 +208,8 @@ func (o *outline) block(v canonical.Value) (defect string) {
 // nested looks for tool results inside the content of a block.
 func (o *outline) nested(content canonical.Value) (defect string) {
 	for element := range content.Elems {
-		if !element.IsObject() {
-			continue
-		}
-		if inner := element.Get("content"); inner.IsArray() {
-			if defect = o.nested(inner); defect != "" {
-				return defect
-			}
+		if defect = o.nested(element.Get("content")); defect != "" {
+			return defect
 		}
 		if kindOf(element.Get("type").Str()) != resultBlock {
 			continue

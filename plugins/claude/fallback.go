@@ -82,21 +82,18 @@ func appendCall(j []byte, m *mapper) []byte {
 		return append(j, "null"...)
 	}
 	b := m.block
-	server, tool, mcp := b.mcp()
+	server, tool := b.mcp()
 	protocol := "null"
-	if mcp {
+	if server != nil {
 		protocol = `"mcp"`
-	} else {
-		server, tool = nil, nil
 	}
-	j = appendTextOrNull(append(j, `{"call_id":`...), unless(b.lost(callIDChannel), b.id.Str()))
-	j = appendTextOrNull(append(j, `,"tool_name":`...), unless(b.lost(toolNameChannel), b.name.Str()))
-	j = append(j, `,"input":`...)
-	if b.lost(argumentsChannel) || b.input.IsNull() {
-		j = append(j, "null"...)
-	} else {
-		j = canonical.AppendValue(j, m.stored.Get("input"))
+	var input canonical.Value
+	if !b.lost(argumentsChannel) {
+		input = m.stored.Get("input")
 	}
+	j = appendTextOrNull(append(j, `{"call_id":`...), b.str(idMember, callIDChannel))
+	j = appendTextOrNull(append(j, `,"tool_name":`...), b.str(nameMember, toolNameChannel))
+	j = appendOrNull(append(j, `,"input":`...), input)
 	j = appendStructured(append(j, `,"native_content":`...), m.nativeContent())
 	j = append(append(j, `,"protocol":`...), protocol...)
 	j = appendTextOrNull(append(j, `,"server":`...), server)
@@ -105,8 +102,7 @@ func appendCall(j []byte, m *mapper) []byte {
 	j = strconv.AppendBool(append(j, `,"tool_name_unavailable":`...), b.lost(toolNameChannel))
 	j = strconv.AppendBool(append(j, `,"input_unavailable":`...), b.lost(argumentsChannel))
 	j = strconv.AppendBool(append(j, `,"mcp_identity_unavailable":`...), b.lost(mcpChannel))
-	j = strconv.AppendBool(append(j, `,"native_content_unavailable":`...), b.repeated != 0)
-	return append(appendFacts(append(j, `,"literal_facts":`...), m.literalFacts()), '}')
+	return appendBlockEnd(j, m)
 }
 
 // appendResult appends the result that the draft holds.
@@ -114,25 +110,25 @@ func appendResult(j []byte, m *mapper) []byte {
 	if m.kind != nativeOutput {
 		return append(j, "null"...)
 	}
-	b := m.block
 	j = appendTextOrNull(append(j, `{"call_id":`...), m.callID)
 	j = appendStructured(append(j, `,"native_content":`...), m.nativeContent())
-	j = strconv.AppendBool(append(j, `,"call_id_unavailable":`...), b.lost(callIDChannel))
-	j = strconv.AppendBool(append(j, `,"content_unavailable":`...), b.lost(contentChannel))
-	j = strconv.AppendBool(append(j, `,"native_content_unavailable":`...), b.repeated != 0)
-	return append(appendFacts(append(j, `,"literal_facts":`...), m.literalFacts()), '}')
+	j = strconv.AppendBool(append(j, `,"call_id_unavailable":`...), m.block.lost(callIDChannel))
+	j = strconv.AppendBool(append(j, `,"content_unavailable":`...), m.block.lost(contentChannel))
+	return appendBlockEnd(j, m)
 }
 
-func appendFacts(j []byte, facts []sdkplugin.Fact) []byte {
-	j = append(j, '[')
-	for i := range facts {
+// appendBlockEnd appends what calls and results end with.
+func appendBlockEnd(j []byte, m *mapper) []byte {
+	j = strconv.AppendBool(append(j, `,"native_content_unavailable":`...), m.block.repeated != 0)
+	j = append(j, `,"literal_facts":[`...)
+	for i, fact := range m.walk.facts[m.walk.base:m.literalEnd] {
 		if i > 0 {
 			j = append(j, ',')
 		}
-		j = append(append(j, `{"kind":"`...), factNames[facts[i].Kind]...)
-		j = append(canonical.AppendString(append(j, `","value":`...), []byte(facts[i].Value)), '}')
+		j = append(append(j, `{"kind":"`...), factNames[fact.Kind]...)
+		j = append(canonical.AppendString(append(j, `","value":`...), []byte(fact.Value)), '}')
 	}
-	return append(j, ']')
+	return append(j, "]}"...)
 }
 
 var factNames = [...]string{
@@ -168,11 +164,4 @@ func appendStructured(j, structured []byte) []byte {
 		return append(j, "null"...)
 	}
 	return append(j, structured...)
-}
-
-func unless(lost bool, text []byte) []byte {
-	if lost {
-		return nil
-	}
-	return text
 }

@@ -1,5 +1,7 @@
 package claude
 
+import "strings"
+
 // family says what kind of record a record type is.
 type family uint8
 
@@ -19,51 +21,25 @@ const (
 )
 
 // families holds every record type with a meaning of its own.
-var families = map[string]family{
-	"user":       userRecord,
-	"assistant":  assistantRecord,
-	"system":     systemRecord,
-	"attachment": attachmentRecord,
-	"progress":   progressRecord,
-	"summary":    summaryRecord,
-	"pr-link":    prLinkRecord,
+var families = familyTable(map[family]string{
+	userRecord: "user", assistantRecord: "assistant", systemRecord: "system", attachmentRecord: "attachment",
+	progressRecord: "progress", summaryRecord: "summary", prLinkRecord: "pr-link", oldBoundary: "compact_boundary",
+	foreignRecord: "message tool_use tool_result",
+	stateRecord: `queue-operation file-history-snapshot file-history-delta attribution-snapshot custom-title ai-title agent-name
+		agent-color agent-setting tag last-prompt mode permission-mode worktree-state relocated content-replacement
+		marble-origami-commit marble-origami-snapshot cost-state atis-latch isolation-latch bridge-session frame-link
+		teleported-from artifact-comment-monitor artifact-autoreact-ledger ended conversation_reset speculation-accept started
+		result`,
+})
 
-	"queue-operation":           stateRecord,
-	"file-history-snapshot":     stateRecord,
-	"file-history-delta":        stateRecord,
-	"attribution-snapshot":      stateRecord,
-	"custom-title":              stateRecord,
-	"ai-title":                  stateRecord,
-	"agent-name":                stateRecord,
-	"agent-color":               stateRecord,
-	"agent-setting":             stateRecord,
-	"tag":                       stateRecord,
-	"last-prompt":               stateRecord,
-	"mode":                      stateRecord,
-	"permission-mode":           stateRecord,
-	"worktree-state":            stateRecord,
-	"relocated":                 stateRecord,
-	"content-replacement":       stateRecord,
-	"marble-origami-commit":     stateRecord,
-	"marble-origami-snapshot":   stateRecord,
-	"cost-state":                stateRecord,
-	"atis-latch":                stateRecord,
-	"isolation-latch":           stateRecord,
-	"bridge-session":            stateRecord,
-	"frame-link":                stateRecord,
-	"teleported-from":           stateRecord,
-	"artifact-comment-monitor":  stateRecord,
-	"artifact-autoreact-ledger": stateRecord,
-	"ended":                     stateRecord,
-	"conversation_reset":        stateRecord,
-	"speculation-accept":        stateRecord,
-	"started":                   stateRecord,
-	"result":                    stateRecord,
-
-	"message":          foreignRecord,
-	"tool_use":         foreignRecord,
-	"tool_result":      foreignRecord,
-	"compact_boundary": oldBoundary,
+func familyTable(types map[family]string) map[string]family {
+	table := map[string]family{}
+	for f, names := range types {
+		for name := range strings.FieldsSeq(names) {
+			table[name] = f
+		}
+	}
+	return table
 }
 
 // chain tells whether records of the family carry the conversation.
@@ -81,9 +57,5 @@ func (f family) checked() bool {
 
 // outlined tells whether the content of the record is looked at.
 func (f family) outlined() bool {
-	switch f {
-	case attachmentRecord, progressRecord, summaryRecord, prLinkRecord, stateRecord:
-		return false
-	}
-	return true
+	return f < attachmentRecord || f > stateRecord
 }

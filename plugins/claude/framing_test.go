@@ -93,6 +93,7 @@ func TestFraming(t *testing.T) {
 
 func TestTypeChecks(t *testing.T) {
 	long := strings.Repeat("x", maxField)
+	longest, longer := strings.Repeat("i", 64<<10-9), strings.Repeat("i", 64<<10-2)
 	var cases []mapCase
 	for _, bad := range []struct{ record, detail string }{
 		{`{"type":1,"message":{"content":"x"}}`, "type is no short string"},
@@ -128,6 +129,18 @@ func TestTypeChecks(t *testing.T) {
 		},
 		events: []string{`0:0 message/user "kept" id=a,0`, `1:0 message/user "kept too" id=b,0`},
 		title:  "kept",
+	}, mapCase{
+		name: "the longest call ids, and longer ones that no key can hold",
+		lines: []string{
+			speak("assistant", "a", `[{"type":"tool_use","id":"`+longest+`","name":"N"},{"type":"server_tool_use","id":"`+longer+`","name":"N"}]`),
+			speak("user", "b", `[{"type":"tool_result","tool_use_id":"`+longest+`","is_error":true},{"type":"tool_result","toolUseId":"`+longer+`"}]`),
+		},
+		events: []string{
+			`0:0 tool_call/assistant "tool_call" id=a,0 call="` + longest + `" tool=N args=absent structured={"id":"` + longest + `","name":"N","type":"tool_use"}`,
+			`0:1 tool_call/assistant "tool_call" id=a,1 structured={"id":"` + longer + `","name":"N","type":"server_tool_use"}`,
+			`1:0 tool_output/tool "tool_output" id=b,0 call="` + longest + `" status=error text=absent whole=structured structured={"is_error":true,"tool_use_id":"` + longest + `","type":"tool_result"}`,
+			`1:1 tool_output/tool "tool_output" id=b,1 structured={"toolUseId":"` + longer + `","type":"tool_result"}`,
+		},
 	}, mapCase{
 		name: "call ids may be long",
 		lines: []string{

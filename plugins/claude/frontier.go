@@ -1,196 +1,126 @@
 package claude
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
-	"slices"
 
-	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
 
-// A frontier is what an append needs to go on: which file was read, how many lines, and the state of the mapping. A state that
-// does not fit is left out; the append then builds it again from the certified prefix, which it has to read for the digest
-// anyway.
+// A frontier is what an append needs to go on: which file was read and how many lines, the lineage that a sidecar gave, and the
+// state of the mapping but for the uuids. Those are found again in the certified prefix, which has to be read for its digest
+// anyway: every text under a key `uuid`, at any depth, may be one. Only when a new record has such a text as its uuid the prefix
+// is parsed to find out. A state that does not fit is left out; the append then always parses the prefix.
 
+// maxFrontier is the longest frontier that is written; maxRare is how many hashes it may hold.
 const (
-	frontierVersion = 1
-	withState       = 1
-	withoutState    = 2
+	maxFrontier     = 48 << 10
+	maxRare         = 1 << 10
+	frontierVersion = 2
 )
 
-// frontier is the decoded form.
+// frontier is the decoded form, JSON on the way.
 type frontier struct {
-	device, fileID uint64
-	lines          uint64
-	complete       bool // the state is there
+	Version        int
+	Device, FileID uint64
+	Lines          uint64
+	Parent         string // agent that started the agent, as the sidecar says
+	State          *state `json:",omitempty"`
 }
 
-// appendFrontier encodes a frontier of at most limit bytes.
-func appendFrontier(f frontier, s *state, limit int) []byte {
-	dst := make([]byte, 0, 512+8*s.seen.count)
-	dst = append(dst, frontierVersion, withState)
-	dst = binary.AppendUvarint(dst, f.device)
-	dst = binary.AppendUvarint(dst, f.fileID)
-	dst = binary.AppendUvarint(dst, f.lines)
-	head := len(dst)
-	if 8*s.seen.count < limit {
-		dst = s.encode(dst)
+// encode returns at most limit bytes, or the little that is never left out.
+func (f frontier) encode(limit int) []byte {
+	f.Version = frontierVersion
+	if s := f.State; s != nil && (s.oddKey || len(s.Pairs)+len(s.Links)+len(s.Occurrences) > maxRare) {
+		f.State = nil
 	}
-	if len(dst) == head || len(dst) > limit {
-		dst = dst[:head]
-		dst[1] = withoutState
+	dst, err := json.Marshal(f)
+	if f.State != nil && (err != nil || len(dst) > limit) {
+		f.State = nil
+		dst, _ = json.Marshal(f) // numbers and a text
 	}
 	return dst
 }
 
 var errFrontier = errors.New("the frontier is none of this provider")
 
-// parseFrontier decodes a frontier and, if it holds one, the state.
-func parseFrontier(src []byte, s *state) (f frontier, err error) {
-	if len(src) < 2 || src[0] != frontierVersion || (src[1] != withState && src[1] != withoutState) {
-		return f, errFrontier
+func parseFrontier(src []byte) (f frontier, err error) {
+	if err = json.Unmarshal(src, &f); err != nil {
+		return frontier{}, err
 	}
-	d := decoder{src: src[2:]}
-	f = frontier{device: d.number(), fileID: d.number(), lines: d.number(), complete: src[1] == withState}
-	if f.complete {
-		s.decode(&d)
+	if f.Version != frontierVersion || f.State != nil && f.State.Lineage > lineageResumed {
+		return frontier{}, errFrontier
 	}
-	if d.bad || len(d.src) > 0 {
-		return f, errFrontier
+	if f.State != nil {
+		f.State.ready()
 	}
 	return f, nil
 }
 
-func (s *state) encode(dst []byte) []byte {
-	dst = append(dst, byte(s.lineage))
-	dst = appendText(dst, s.ancestor)
-	for _, text := range s.texts() {
-		dst = appendText(dst, *text)
+// fingerprint stands for a text in sets of any size: 128 bits of its SHA-256, so that no two texts can be made to meet.
+type fingerprint [16]byte
+
+type fingerprints map[fingerprint]bool
+
+func fingerprintOf(text []byte) fingerprint {
+	sum := sha256.Sum256(text)
+	return fingerprint(sum[:])
+}
+
+// pairOf is the fingerprint of a message id and the index of an event.
+func pairOf(id []byte, idx int) fingerprint {
+	var room [64]byte
+	return fingerprintOf(binary.BigEndian.AppendUint64(append(room[:0], id...), uint64(idx)))
+}
+
+// MarshalText makes a fingerprint a key of a JSON object.
+func (f fingerprint) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, f[:]), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (f *fingerprint) UnmarshalText(text []byte) error {
+	if n, err := hex.Decode(f[:], text[:min(len(text), 2*len(f))]); err != nil || n < len(f) || len(text) > 2*len(f) {
+		return errFrontier
 	}
-	for _, list := range [...][]string{s.titles.custom, s.titles.worktrees, s.models} {
-		dst = binary.AppendUvarint(dst, uint64(len(list)))
-		for _, text := range list {
-			dst = appendText(dst, text)
+	return nil
+}
+
+var uuidKey = []byte(`"uuid"`)
+
+// collect adds every text that stands under a key `uuid` of a line, whatever the line is. Inside of strings the quotes would be
+// escaped.
+func (s fingerprints) collect(line []byte) {
+	for {
+		at := bytes.Index(line, uuidKey)
+		if at < 0 {
+			return
+		}
+		line = line[at+len(uuidKey):]
+		literal := bytes.TrimLeft(line, " \t\r:")
+		if len(literal) == 0 || literal[0] != '"' {
+			continue
+		}
+		end := 1
+		for end < len(literal) && literal[end] != '"' {
+			if literal[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end < len(literal) {
+			if text, err := canonical.Unquote(nil, literal[:end+1]); err == nil {
+				s[fingerprintOf(text)] = true
+			}
 		}
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(s.titles.summaries)))
-	for _, summary := range s.titles.summaries {
-		dst = appendText(binary.BigEndian.AppendUint64(dst, summary.leaf), summary.title)
-	}
-	timed := byte(0)
-	if s.timed {
-		timed = 1
-	}
-	dst = binary.AppendVarint(append(dst, timed), s.started)
-	dst = binary.AppendVarint(dst, s.ended)
-	dst = binary.AppendUvarint(dst, s.pairs)
-	dst = binary.AppendUvarint(dst, uint64(len(s.occurrences)))
-	digests := make([][16]byte, 0, len(s.occurrences))
-	for digest := range s.occurrences {
-		digests = append(digests, digest)
-	}
-	slices.SortFunc(digests, func(a, b [16]byte) int { return slices.Compare(a[:], b[:]) })
-	for _, digest := range digests {
-		dst = binary.AppendUvarint(append(dst, digest[:]...), s.occurrences[digest])
-	}
-	dst = binary.AppendUvarint(dst, uint64(s.seen.count))
-	for _, h := range s.seen.sorted() {
-		dst = binary.BigEndian.AppendUint64(dst, h)
-	}
-	return dst
 }
 
-// texts lists the single strings of the state in the order of the frontier.
-func (s *state) texts() []*string {
-	return []*string{
-		&s.titles.ai, &s.titles.prompt, &s.titles.command, &s.cwd, &s.relocated, &s.worktree, &s.branch, &s.lastBranch,
-		&s.model, &s.version, &s.lastVersion, &s.entrypoint, &s.lastEntrypoint,
-	}
+// plainKey tells whether collect finds v, the uuid of a record: its key may be written with escapes.
+func plainKey(record, v canonical.Value) bool {
+	start, _ := record.Span()
+	at, _ := v.Span()
+	return bytes.HasSuffix(bytes.TrimRight(record.Raw()[:at-start], " \t\r:"), uuidKey)
 }
-
-func (s *state) decode(d *decoder) {
-	s.lineage = lineage(d.byte())
-	s.ancestor = d.text()
-	for _, text := range s.texts() {
-		*text = d.text()
-	}
-	for _, list := range [...]*[]string{&s.titles.custom, &s.titles.worktrees, &s.models} {
-		for n := d.number(); n > 0 && !d.bad; n-- {
-			*list = append(*list, d.text())
-		}
-	}
-	for n := d.number(); n > 0 && !d.bad; n-- {
-		s.titles.summaries = append(s.titles.summaries, summaryTitle{d.fixed(), d.text()})
-	}
-	s.timed = d.byte() == 1
-	s.started, s.ended = d.signed(), d.signed()
-	s.pairs = d.number()
-	for n := d.number(); n > 0 && !d.bad; n-- {
-		var digest [16]byte
-		copy(digest[:], d.take(uint64(len(digest))))
-		s.occurrences[digest] = d.number()
-	}
-	for n := d.number(); n > 0 && !d.bad; n-- {
-		s.seen.add(d.fixed())
-	}
-	d.bad = d.bad || s.lineage > lineageResumed
-}
-
-func appendText(dst []byte, text string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
-}
-
-// decoder reads the fields of a frontier; bad is set when one does not fit.
-type decoder struct {
-	src []byte
-	bad bool
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.src)) {
-		d.bad, d.src = true, nil
-		return nil
-	}
-	b := d.src[:n]
-	d.src = d.src[n:]
-	return b
-}
-
-func (d *decoder) number() uint64 {
-	v, n := binary.Uvarint(d.src)
-	if n <= 0 {
-		d.bad, d.src = true, nil
-		return 0
-	}
-	d.src = d.src[n:]
-	return v
-}
-
-func (d *decoder) signed() int64 {
-	v, n := binary.Varint(d.src)
-	if n <= 0 {
-		d.bad, d.src = true, nil
-		return 0
-	}
-	d.src = d.src[n:]
-	return v
-}
-
-func (d *decoder) byte() byte {
-	if b := d.take(1); len(b) == 1 {
-		return b[0]
-	}
-	return 0
-}
-
-func (d *decoder) fixed() uint64 {
-	if b := d.take(8); len(b) == 8 {
-		return binary.BigEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (d *decoder) text() string { return string(d.take(d.number())) }
-
-// maxFrontier is the longest frontier that is written.
-const maxFrontier = sdkplugin.MaxFrontier

@@ -83,20 +83,16 @@ func keyOfAnchor(anchor sdkplugin.Anchor) (sessionKey, error) {
 	}
 	var parts [3]string
 	for i := range parts {
-		switch {
-		case rest == "":
-			return sessionKey{}, errForeignAnchor
-		case rest[0] == 0:
+		if strings.HasPrefix(rest, "\x00") {
 			rest = rest[1:]
 			continue
-		case rest[0] != 2 || len(rest) < 9:
+		}
+		const head = 1 + 8
+		if len(rest) < head || rest[0] != 2 || binary.BigEndian.Uint64([]byte(rest[1:head])) > uint64(len(rest)-head) {
 			return sessionKey{}, errForeignAnchor
 		}
-		n := binary.BigEndian.Uint64([]byte(rest[1:9]))
-		if n > uint64(len(rest)-9) {
-			return sessionKey{}, errForeignAnchor
-		}
-		parts[i], rest = rest[9:9+n], rest[9+n:]
+		end := head + binary.BigEndian.Uint64([]byte(rest[1:head]))
+		parts[i], rest = rest[head:end], rest[end:]
 	}
 	key := sessionKey{root: parts[0], run: parts[1], agent: parts[2]}
 	if rest != "" || !key.valid() {

@@ -25,6 +25,7 @@ type candidate struct {
 	locator  string
 	placed   placed
 	observed observed
+	dropped  bool // another file of the session is taken
 }
 
 // Inventory lists the sessions of all routes.
@@ -103,8 +104,10 @@ func (v *inventory) route(index int, route sdkplugin.Route) (sdkplugin.RouteStat
 	case !info.IsDir():
 		return v.file(index, route), nil
 	}
-	home, err := holdsProjects(route.Path)
-	if err != nil {
+	// A Claude home holds the projects container.
+	projects, err := os.Lstat(filepath.Join(route.Path, projectsDir))
+	home := err == nil && projects.IsDir()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return sdkplugin.RouteUnreadable, nil
 	}
 	tree, err := jsonl.Walk{
@@ -150,18 +153,6 @@ func (v *inventory) diagnose(route int, locator, code, message string) {
 	})
 }
 
-// holdsProjects tells a Claude home from a projects container: it holds a directory of that name.
-func holdsProjects(dir string) (bool, error) {
-	info, err := os.Lstat(filepath.Join(dir, projectsDir))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return info.IsDir(), nil
-}
-
 // file takes a route that is one transcript.
 func (v *inventory) file(index int, route sdkplugin.Route) sdkplugin.RouteState {
 	state, err := jsonl.Observe(route.Path, "", v.work)
@@ -174,27 +165,17 @@ func (v *inventory) file(index int, route sdkplugin.Route) sdkplugin.RouteState 
 		return sdkplugin.RouteComplete
 	}
 	v.files++
-	c := candidate{route: index, placed: placed, observed: observed{transcript: state}}
-	if !v.settle(route, &c) {
+	if !v.add(route, candidate{route: index, placed: placed, observed: observed{transcript: state}}) {
 		return sdkplugin.RouteIncomplete
-	}
-	if c.placed.key.valid() {
-		v.found = append(v.found, c)
 	}
 	return sdkplugin.RouteComplete
 }
 
 // transcripts turns the files of a walk into candidates. complete is false when one of them could not be told.
 func (v *inventory) transcripts(index int, route sdkplugin.Route, home bool, entries []jsonl.Entry) (complete bool) {
-	f := homeForm
+	depth := homeDepth
 	if !home {
-		locators := make([]string, 0, len(entries))
-		for i := range entries {
-			if strings.HasSuffix(entries[i].Locator, transcriptSuffix) {
-				locators = append(locators, entries[i].Locator)
-			}
-		}
-		f = formOf(locators)
+		depth = depthOf(entries)
 	}
 	beside := map[string]jsonl.Observation{}
 	for i := range entries {
@@ -206,51 +187,38 @@ func (v *inventory) transcripts(index int, route sdkplugin.Route, home bool, ent
 	start := len(v.found)
 	v.found = slices.Grow(v.found, len(entries)-len(beside))
 	for i := range entries {
-		placed, ok := place(f, entries[i].Locator)
+		placed, ok := place(depth, entries[i].Locator)
 		if !ok {
 			continue
 		}
 		c := candidate{route: index, locator: entries[i].Locator, placed: placed}
 		c.observed.transcript = entries[i].Observation
-		kind := titleSidecar
-		if !placed.key.main() {
-			kind = agentSidecar
-		}
-		if state, ok := beside[sidecarLocator(kind, c.locator)]; ok {
-			c.observed.sidecars = []observedSidecar{{kind, state}}
-		}
-		if !v.settle(route, &c) {
-			complete = false
-			continue
-		}
-		if c.placed.key.valid() {
-			v.found = append(v.found, c)
-		}
+		c.observed.sidecar, c.observed.hasSidecar = beside[sidecarOf(placed.key, c.locator)]
+		complete = v.add(route, c) && complete
 	}
 	v.found = append(v.found[:start], tellApart(v.found[start:])...)
 	return complete
 }
 
-// settle finds the root of an agent that lies beside the main transcripts. Without a complete record nothing can be told of
-// the file yet; its key is then not valid. ok is false when the file could not be read.
-func (v *inventory) settle(route sdkplugin.Route, c *candidate) (ok bool) {
-	if !c.placed.flat {
-		return true
-	}
-	root, records, err := v.rootOf(route.Path, c.locator)
-	if err != nil {
+// add takes a candidate whose session is known. The root of an agent that lies beside the main transcripts stands in its file;
+// without a complete record nothing can be told of it yet. ok is false when the file could not be read.
+func (v *inventory) add(route sdkplugin.Route, c candidate) (ok bool) {
+	if c.placed.flat {
+		root, records, err := v.rootOf(route.Path, c.locator)
 		var failure *jsonl.Failure
-		if errors.As(err, &failure) && failure.Class == jsonl.Vanished {
-			return true
+		switch {
+		case errors.As(err, &failure) && failure.Class == jsonl.Vanished:
+		case err != nil:
+			v.diagnose(c.route, c.locator, "unreadable", "the root session of an agent could not be read")
+			return false
+		case root != "":
+			c.placed.key.root = root
+		case records > 0:
+			c.placed.key = sessionKey{root: c.placed.key.agent}
 		}
-		v.diagnose(c.route, c.locator, "unreadable", "the root session of an agent could not be read")
-		return false
 	}
-	switch {
-	case root != "":
-		c.placed.key.root = root
-	case records > 0:
-		c.placed.key = sessionKey{root: c.placed.key.agent}
+	if c.placed.key.valid() {
+		v.found = append(v.found, c)
 	}
 	return true
 }
@@ -292,41 +260,25 @@ func tellApart(found []candidate) []candidate {
 	first := map[place]int{}
 	kept := found[:0]
 	for _, c := range found {
-		if c.placed.flat || c.placed.key.main() || c.placed.key.run != "" {
-			kept = append(kept, c)
-			continue
-		}
-		dir := sessionDir(c.locator, c.placed.below)
-		p := place{dir, c.placed.key}
-		earlier, taken := first[p]
-		if taken && kept[earlier].observed.transcript.SameFile(c.observed.transcript) {
-			continue
-		}
-		if taken {
-			parent := path.Base(path.Dir(c.locator))
-			for _, suffix := range [...]string{parent, c.placed.below} {
-				p.key.agent = c.placed.key.agent + "/" + suffix
-				if _, taken = first[p]; !taken {
-					break
+		if key := c.placed.key; !c.placed.flat && !key.main() && key.run == "" {
+			p := place{strings.TrimSuffix(path.Dir(c.locator), "/"+c.placed.below), key}
+			earlier, taken := first[p]
+			if taken && kept[earlier].observed.transcript.SameFile(c.observed.transcript) {
+				continue
+			}
+			for _, suffix := range [...]string{path.Base(path.Dir(c.locator)), c.placed.below} {
+				if taken {
+					p.key.agent = key.agent + "/" + suffix
+					_, taken = first[p]
 				}
 			}
-			c.placed.key = p.key
-		}
-		if _, taken = first[p]; !taken {
-			first[p] = len(kept)
+			if c.placed.key = p.key; !taken {
+				first[p] = len(kept)
+			}
 		}
 		kept = append(kept, c)
 	}
 	return kept
-}
-
-// sessionDir returns the directory of the session that an agent belongs to.
-func sessionDir(locator, below string) string {
-	dir := path.Dir(locator)
-	if below != "" {
-		dir = strings.TrimSuffix(dir, "/"+below)
-	}
-	return dir
 }
 
 // oneEach leaves one file for each session. Routes of one name space are compared, so that a session that lies under both
@@ -337,33 +289,23 @@ func (v *inventory) oneEach(routes []sdkplugin.Route) {
 		key   sessionKey
 	}
 	best := make(map[identity]int, len(v.found))
-	drop := map[int]bool{}
 	for i := range v.found {
 		id := identity{routes[v.found[i].route].Label, v.found[i].placed.key}
-		other, taken := best[id]
-		if !taken {
-			best[id] = i
+		winner, taken := best[id]
+		if best[id] = i; !taken {
 			continue
 		}
-		winner, loser := other, i
-		same := v.found[i].observed.transcript.SameFile(v.found[other].observed.transcript)
-		if !same && newer(v.found[i].observed.transcript, v.found[other].observed.transcript) {
-			winner, loser = i, other
+		loser, same := winner, v.found[i].observed.transcript.SameFile(v.found[winner].observed.transcript)
+		if same || !newer(v.found[i].observed.transcript, v.found[winner].observed.transcript) {
+			best[id], loser = winner, i
 		}
-		best[id] = winner
-		drop[loser] = true
+		v.found[loser].dropped = true
 		if !same {
 			v.diagnose(v.found[loser].route, v.found[loser].locator, "duplicate_session",
 				"another file of the same session is newer and is taken instead")
 		}
 	}
-	kept := v.found[:0]
-	for i, c := range v.found {
-		if !drop[i] {
-			kept = append(kept, c)
-		}
-	}
-	v.found = kept
+	v.found = slices.DeleteFunc(v.found, func(c candidate) bool { return c.dropped })
 	slices.SortStableFunc(v.found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.route, b.route), strings.Compare(a.locator, b.locator))
 	})

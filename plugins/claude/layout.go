@@ -3,6 +3,8 @@ package claude
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 )
 
 // Names of the layout below a projects container.
@@ -16,17 +18,12 @@ const (
 	projectsDir      = "projects"
 )
 
-// form is what the path of a route is.
-type form uint8
-
+// What the path of a route is, by the number of components of a locator before the name of a main transcript.
 const (
-	containerForm form = iota // holds project directories
-	projectForm               // is one project directory
-	homeForm                  // holds the projects container
+	projectDepth   = 0 // one project directory
+	containerDepth = 1 // holds project directories
+	homeDepth      = 2 // holds the projects container
 )
-
-// depth returns how many components of a locator stand before the name of a main transcript.
-func (f form) depth() int { return [...]int{containerForm: 1, projectForm: 0, homeForm: 2}[f] }
 
 // placed is the meaning of a transcript's place.
 type placed struct {
@@ -38,19 +35,13 @@ type placed struct {
 }
 
 // place reads the meaning of a locator. ok is false for everything that is no transcript.
-func place(f form, locator string) (p placed, ok bool) {
+func place(depth int, locator string) (p placed, ok bool) {
 	stem, isTranscript := strings.CutSuffix(locator, transcriptSuffix)
-	if !isTranscript {
-		return placed{}, false
-	}
 	parts := strings.Split(stem, "/")
-	if f == homeForm && parts[0] != projectsDir {
+	if !isTranscript || len(parts) <= depth || depth == homeDepth && parts[0] != projectsDir {
 		return placed{}, false
 	}
-	if len(parts) <= f.depth() {
-		return placed{}, false
-	}
-	return placeParts(parts[f.depth():])
+	return placeParts(parts[depth:])
 }
 
 // placeParts reads the components from the main transcript's level on, the last without its suffix.
@@ -99,18 +90,14 @@ func placeFile(path string) (p placed, ok bool) {
 func slugOf(route, locator string) string {
 	parts := strings.Split(strings.Trim(filepath.ToSlash(route)+"/"+locator, "/"), "/")
 	above := len(parts) - 2
-	if locator == "" {
-		for i := len(parts) - 2; i >= 2; i-- {
-			if parts[i] == subagentsDir {
-				above = i - 2
-				break
-			}
-		}
-	} else {
-		first := len(parts) - 1 - strings.Count(locator, "/")
-		for i := max(first, 2); i < len(parts)-1; i++ {
-			if parts[i] == subagentsDir {
-				above = i - 2
+	first := 2
+	if locator != "" {
+		first = max(first, len(parts)-1-strings.Count(locator, "/"))
+	}
+	for i := first; i < len(parts)-1; i++ {
+		if parts[i] == subagentsDir {
+			above = i - 2
+			if locator != "" {
 				break
 			}
 		}
@@ -121,20 +108,21 @@ func slugOf(route, locator string) string {
 	return parts[above]
 }
 
-// formOf finds out what a route is from the files below it. A project directory has a transcript of its own, or agents two
+// depthOf finds out what a route is from the files below it. A project directory has a transcript of its own, or agents two
 // levels down; a container has either one level deeper. A home is known before the walk.
-func formOf(locators []string) form {
-	f := containerForm
-	for _, locator := range locators {
-		parts := strings.Split(locator, "/")
+func depthOf(entries []jsonl.Entry) int {
+	depth := containerDepth
+	for i := range entries {
+		parts := strings.Split(entries[i].Locator, "/")
 		switch {
+		case !strings.HasSuffix(entries[i].Locator, transcriptSuffix):
 		case len(parts) == 2, len(parts) > 3 && parts[2] == subagentsDir:
-			return containerForm
+			return containerDepth
 		case len(parts) == 1, len(parts) > 2 && parts[1] == subagentsDir:
-			f = projectForm
+			depth = projectDepth
 		}
 	}
-	return f
+	return depth
 }
 
 // wanted tells whether a file may matter, wherever it lies.
@@ -157,11 +145,7 @@ func entered(home bool) func(locator string) bool {
 		case len(parts) <= 1:
 			return true
 		case len(parts) == 2:
-			switch parts[1] {
-			case "tool-results", "memory", workflowsDir:
-				return false
-			}
-			return true
+			return parts[1] != "tool-results" && parts[1] != "memory" && parts[1] != workflowsDir
 		}
 		return parts[1] == subagentsDir || parts[2] == subagentsDir
 	}

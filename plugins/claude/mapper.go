@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"maps"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -36,22 +37,24 @@ const maxSpanParts = 64
 type mapper struct {
 	key              sessionKey
 	side             sidecars
-	out              sink
-	state            state
+	out              sink // nil: only the state is built that the records lead to
+	state            *state
 	maxText, maxLine int // limits of one text in bytes and of one line in events
 
 	session    uint32 // as declared to out
 	hasSession bool
-	declared   lineage // that the session was declared with
-	// quiet: nothing is given to out, only the state is built that a certified prefix leads to.
-	quiet bool
+	declared   string // ancestor that the session was declared with
+	// maybe holds the texts of the prefix before an append that may be uuids, recall finds out which of them are; recallErr is its
+	// error.
+	maybe     fingerprints
+	recall    func() (fingerprints, error)
+	recallErr error
 
 	rec     record
 	outline outline
 	ordinal uint64 // of the line
 	onLine  int    // events of the line so far
 	at      sdkplugin.Instant
-	skim    bool // the record matters for the state alone, and its events cannot change it
 
 	// The draft.
 	ev         sdkplugin.Event
@@ -84,8 +87,8 @@ type mapper struct {
 // begin makes the mapper ready for a file.
 func (m *mapper) begin(key sessionKey, side sidecars, out sink) {
 	m.key, m.side, m.out = key, side, out
-	m.state.reset()
-	m.hasSession, m.quiet, m.declared = false, false, lineageUnknown
+	m.state, m.maybe, m.recallErr = new(state).ready(), nil, nil
+	m.hasSession, m.declared = false, ""
 	m.maxText, m.maxLine = sdkplugin.MaxEventContent, sdkplugin.MaxEventsRecord
 }
 
@@ -98,7 +101,6 @@ func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err 
 	if detail = r.read(v); detail != "" {
 		return rejected, detail, nil
 	}
-	r.settleFamily()
 	m.outline.reset()
 	if r.family.outlined() {
 		if detail = m.outline.read(r.text()); detail != "" {
@@ -111,15 +113,14 @@ func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err 
 			return rejected, "text over 16 MiB", nil
 		}
 	}
-	uuid := r.uuid.Str()
-	keyed := len(uuid) > 0 && !r.family.keyedByContent()
-	if keyed && m.state.seen.has(hashOf(uuidDomain, uuid, 0)) {
-		return ignored, "", nil
+	uuid := fingerprintOf(r.uuid.Str())
+	keyed := len(r.uuid.Str()) > 0 && !r.family.keyedByContent()
+	if keyed && m.known(uuid) {
+		return ignored, "", m.recallErr
 	}
 	if r.family.chain() {
 		m.state.trace(r, m.key)
 	}
-	m.skim = m.quiet && keyed && m.state.pairs == 0
 	ms, timed := instant(r.timestamp)
 	m.at = sdkplugin.Instant{Millis: ms, Known: timed}
 	m.recordFacts()
@@ -128,10 +129,29 @@ func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err 
 		return verdict, detail, err
 	}
 	if keyed {
-		m.state.seen.add(hashOf(uuidDomain, uuid, 0))
+		m.state.seen[uuid] = true
+		m.state.oddKey = m.state.oddKey || !plainKey(r.root, r.uuid)
 	}
 	m.state.learn(r, m.at)
-	return verdict, "", nil
+	return verdict, "", m.recallErr
+}
+
+// known tells whether an earlier record of the file has a uuid.
+func (m *mapper) known(uuid fingerprint) bool {
+	if m.maybe[uuid] && !m.state.seen[uuid] {
+		before, err := m.recall()
+		m.maybe, m.recallErr = nil, err
+		maps.Copy(m.state.seen, before)
+	}
+	return m.state.seen[uuid]
+}
+
+// settleSummaries finds out which summaries are of this very file. Those of a frontier are settled but for records behind it.
+func (m *mapper) settleSummaries() {
+	for i := range m.state.Titles.Summaries {
+		s := &m.state.Titles.Summaries[i]
+		s.Own = s.Own || m.known(s.Leaf)
+	}
 }
 
 // events gives the events of the record.
@@ -150,7 +170,7 @@ func (m *mapper) events() (verdict, string, error) {
 	case oldBoundary:
 		return m.row(nativeSummary, sdkplugin.Summary, "", m.joined())
 	case unknownFamily, foreignRecord:
-		return m.row(nativeNotice, sdkplugin.Notice, role(m.rec.nativeRole()), m.joined())
+		return m.row(nativeNotice, sdkplugin.Notice, view(m.rec.nativeRole()), m.joined())
 	}
 	return ignored, "", nil
 }
@@ -165,14 +185,20 @@ func (m *mapper) recordFacts() {
 
 // row gives one event that is a text and nothing else.
 func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (verdict, string, error) {
+	return m.rowWith(kind, typ, role, text, func() {})
+}
+
+// rowWith is row with what add gives to the draft.
+func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add func()) (verdict, string, error) {
 	switch {
 	case blank(text):
 		return ignored, "", nil
 	case m.onLine >= m.maxLine:
 		return rejected, tooManyEvents, nil
 	}
-	m.draft(kind, m.rec.nativeRole(), typ, role)
+	m.draft(kind, typ, role)
 	m.ev.Body = sdkplugin.Inline(text)
+	add()
 	return retained, "", m.give(0)
 }
 
@@ -197,8 +223,11 @@ func (m *mapper) join(texts []canonical.Value) []byte {
 }
 
 // draft starts an event.
-func (m *mapper) draft(kind nativeKind, nativeRole []byte, typ, role string) {
-	m.kind, m.nativeRole, m.callID, m.block = kind, nativeRole, nil, &m.noBlock
+func (m *mapper) draft(kind nativeKind, typ, role string) {
+	m.kind, m.nativeRole, m.callID, m.block = kind, m.rec.nativeRole(), nil, &m.noBlock
+	if kind == nativeOutput {
+		m.nativeRole = toolRole
+	}
 	m.stored, m.added = canonical.Value{}, false
 	m.walk.facts = m.walk.facts[:m.walk.base]
 	m.literalEnd = m.walk.base
@@ -206,9 +235,7 @@ func (m *mapper) draft(kind nativeKind, nativeRole []byte, typ, role string) {
 	if !m.key.main() || m.rec.sidechain {
 		scope = sdkplugin.ScopeSubagent
 	}
-	m.ev = sdkplugin.Event{
-		Session: m.session, Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope, Body: sdkplugin.Value{},
-	}
+	m.ev = sdkplugin.Event{Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope}
 }
 
 // give finishes the draft as the event idx of its record and hands it out.
@@ -217,7 +244,7 @@ func (m *mapper) give(idx int) error {
 	m.onLine++
 	m.ev.Facts = m.walk.facts
 	m.ev.Key = m.eventKey(idx)
-	if m.quiet {
+	if m.out == nil {
 		return nil
 	}
 	if err := m.declare(); err != nil {
@@ -228,42 +255,37 @@ func (m *mapper) give(idx int) error {
 	return m.out.Event(&m.ev)
 }
 
+// relationships of main sessions by their lineage.
+var relationships = [...]sdkplugin.Relationship{
+	lineageUnknown: sdkplugin.RelationshipRoot, lineageRoot: sdkplugin.RelationshipRoot,
+	lineageForked: sdkplugin.RelationshipForked, lineageResumed: sdkplugin.RelationshipResumedFrom,
+}
+
 // declare declares the session before its first event and again when its origin has become known.
-func (m *mapper) declare() error {
-	origin := m.state.lineage
-	if origin == lineageUnknown || !m.key.main() {
-		origin = lineageRoot
-	}
-	if m.hasSession && m.declared == origin {
+func (m *mapper) declare() (err error) {
+	if m.hasSession && m.declared == m.state.Ancestor {
 		return nil
+	}
+	refTo := func(key sessionKey) *sdkplugin.SessionRef {
+		ref := key.ref(false)
+		return &ref
 	}
 	s := sdkplugin.Session{
 		Ref: m.key.ref(true), ProviderSessionID: m.key.display(), Scope: sdkplugin.ScopePrimary,
-		Relationship: sdkplugin.RelationshipRoot,
+		Relationship: relationships[m.state.Lineage],
 	}
-	root := sessionKey{root: m.key.root}.ref(false)
 	switch {
 	case !m.key.main():
-		s.Scope, s.Root, s.Parent = sdkplugin.ScopeSubagent, &root, &root
-		s.Relationship = sdkplugin.RelationshipWorkflowChild
-		if m.key.run == "" {
-			s.Relationship = sdkplugin.RelationshipDelegated
-			if parent := m.side.parent(m.key); parent != m.key {
-				ref := parent.ref(false)
-				s.Parent = &ref
-			}
+		s.Scope, s.Relationship = sdkplugin.ScopeSubagent, sdkplugin.RelationshipDelegated
+		if m.key.run != "" {
+			s.Relationship = sdkplugin.RelationshipWorkflowChild
 		}
-	case origin == lineageForked || origin == lineageResumed:
-		parent := sessionKey{root: m.state.ancestor}.ref(false)
-		s.Parent = &parent
-		s.Relationship = sdkplugin.RelationshipForked
-		if origin == lineageResumed {
-			s.Relationship = sdkplugin.RelationshipResumedFrom
-		}
+		s.Root, s.Parent = refTo(sessionKey{root: m.key.root}), refTo(m.side.parent(m.key))
+	case m.state.Ancestor != "":
+		s.Parent = refTo(sessionKey{root: m.state.Ancestor})
 	}
-	var err error
 	m.session, err = m.out.Session(s)
-	m.hasSession, m.declared = true, origin
+	m.hasSession, m.declared = true, m.state.Ancestor
 	return err
 }
 
@@ -274,7 +296,7 @@ func (m *mapper) eventKey(idx int) sdkplugin.NativeKey {
 		uuid, id := r.uuid.Str(), r.messageID.Str()
 		switch {
 		case len(uuid) > 0:
-			if m.state.pairs == 0 || !m.state.seen.has(hashOf(pairDomain, uuid, uint64(idx))) {
+			if len(m.state.Pairs) == 0 || !m.state.Pairs[pairOf(uuid, idx)] {
 				return m.pairKey(uuid, idx)
 			}
 		case len(id) > 0 && len(m.outline.results) == 0 && r.toolUseResult.IsNull():
@@ -293,10 +315,11 @@ func (m *mapper) eventKey(idx int) sdkplugin.NativeKey {
 
 // usePair takes a pair of message id and index for an event, unless an event of the file has it already.
 func (m *mapper) usePair(id []byte, idx int) bool {
-	if m.state.seen.has(hashOf(uuidDomain, id, 0)) || !m.state.seen.add(hashOf(pairDomain, id, uint64(idx))) {
+	pair := pairOf(id, idx)
+	if m.state.Pairs[pair] || m.known(fingerprintOf(id)) {
 		return false
 	}
-	m.state.pairs++
+	m.state.Pairs[pair] = true
 	return true
 }
 
@@ -315,16 +338,15 @@ func (m *mapper) claimCopy(idx int) {
 	if len(uuid) == 0 || r.family.keyedByContent() {
 		return
 	}
-	ancestor, proof := forkedFrom(r), sdkplugin.ProofNativeEventIdentity
-	if ancestor == "" {
-		id := r.sessionID.Str()
-		if len(id) == 0 || string(id) == m.key.root {
+	ancestor, proof := view(r.sessionID.Str()), sdkplugin.ProofNativeEventIdentity
+	if ancestor == "" || ancestor == m.key.root {
+		if ancestor = forkedFrom(r); ancestor == "" {
 			return
 		}
-		ancestor = string(id)
-	} else if copied := r.forkedFrom.Get("messageUuid").Str(); len(copied) > 0 && len(copied) <= maxField &&
-		!bytes.Equal(copied, uuid) {
-		uuid, proof = copied, sdkplugin.ProofNativeCopiedFrom
+		if copied := r.forkedFrom.Get("messageUuid").Str(); len(copied) > 0 && len(copied) <= maxField &&
+			!bytes.Equal(copied, uuid) {
+			uuid, proof = copied, sdkplugin.ProofNativeCopiedFrom
+		}
 	}
 	key := sessionKey{root: ancestor}
 	if key == m.key {
@@ -359,27 +381,4 @@ func appendPieces(dst, structured []byte, spans []sdkplugin.Span) []byte {
 		dst, _ = canonical.Unquote(dst, piece) // the writer made the literal
 	}
 	return dst
-}
-
-// literalFacts returns the facts of the draft's block.
-func (m *mapper) literalFacts() []sdkplugin.Fact { return m.walk.facts[m.walk.base:m.literalEnd] }
-
-// typedCallID returns the id of a call as a key, nil if it is empty or too long for one.
-func typedCallID(dst, id []byte) sdkplugin.Key {
-	const head = 1 + 8
-	if len(id) == 0 || len(id)+head > sdkplugin.MaxTypedKey {
-		return nil
-	}
-	return sdkplugin.AppendUtf8(dst, id)
-}
-
-// role returns a role as a string, without an allocation for the common ones.
-func role(native []byte) string {
-	switch string(native) {
-	case sdkplugin.RoleUser:
-		return sdkplugin.RoleUser
-	case sdkplugin.RoleAssistant:
-		return sdkplugin.RoleAssistant
-	}
-	return view(native)
 }

@@ -40,49 +40,49 @@ func newProvider(work *jsonl.Work) *provider {
 // Describe says where Claude Code keeps its history and what it is called.
 func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp *sdkplugin.DescribeResponse) {
 	probe := &sdkplugin.Probe{Globs: []string{"*/**/*.jsonl"}}
-	place := func(l sdkplugin.Location) sdkplugin.Location {
-		l.Format, l.Role, l.Path, l.Probe = formatName, routeRole, sdkplugin.PathDirectory, probe
+	place := func(l *sdkplugin.Location) *sdkplugin.Location {
+		l.Format, l.Role, l.PathKind, l.Probe = formatName, routeRole, sdkplugin.PathDirectory, probe
 		return l
 	}
 	*resp = sdkplugin.DescribeResponse{
-		ID:             providerID,
-		CLIName:        "claude",
+		Id:             providerID,
+		CliName:        "claude",
 		Aliases:        []string{"claude-code"},
 		DisplayName:    "Claude Code",
 		Version:        version,
 		ParserRevision: parserRevision,
-		Formats: []sdkplugin.Format{{
+		Formats: []*sdkplugin.Format{{
 			Name: formatName, SchemaVariant: schemaVariant, IdentityVersion: 1, ParserRevision: parserRevision,
-			Family: sdkplugin.JSONLTranscript, Import: sdkplugin.ImportNative,
+			Family: sdkplugin.JSONLTranscript, ImportSupport: sdkplugin.ImportNative,
 		}},
 		Root: &sdkplugin.RootCapability{
-			Kind: sdkplugin.PathDirectory, Expander: "claude_home_v1",
-			Children: []sdkplugin.RootChild{{
-				Suffix: projectsDir, Format: formatName, Role: routeRole, Path: sdkplugin.PathDirectory,
+			PathKind: sdkplugin.PathDirectory, Expander: "claude_home_v1",
+			Children: []*sdkplugin.RootChild{{
+				Suffix: projectsDir, Format: formatName, Role: routeRole, PathKind: sdkplugin.PathDirectory,
 			}},
 		},
-		Locations: []sdkplugin.Location{
-			place(sdkplugin.Location{
+		Locations: []*sdkplugin.Location{
+			place(&sdkplugin.Location{
 				Env: configDirEnv, EnvList: true, Suffix: projectsDir, Mode: sdkplugin.OverrideLocation,
 			}),
-			place(sdkplugin.Location{
+			place(&sdkplugin.Location{
 				Base: sdkplugin.HomeDir, Suffix: ".claude/" + projectsDir, Mode: sdkplugin.DefaultLocation,
 			}),
-			place(sdkplugin.Location{
+			place(&sdkplugin.Location{
 				Base: sdkplugin.HomeDir, Suffix: ".config/claude/" + projectsDir, Mode: sdkplugin.BesideLocation,
 			}),
 		},
 		CurrentSession: &sdkplugin.CurrentSession{SessionEnv: sessionEnv},
 		Resume: &sdkplugin.ResumeCommand{
-			Argv: []string{"claude", "--resume", "{provider_session_id}"}, InCWD: true, PrimaryOnly: true,
+			Argv: []string{"claude", "--resume", "{provider_session_id}"}, InCwd: true, PrimaryOnly: true,
 		},
-		Limits: sdkplugin.ProviderLimits{
-			RecordBytes: jsonl.MaxLine, Sources: jsonl.MaxFiles, Directories: jsonl.MaxDirectories, Depth: jsonl.MaxDepth,
+		Limits: &sdkplugin.ProviderLimits{
+			MaxRecordBytes: jsonl.MaxLine, MaxSources: jsonl.MaxFiles, MaxDirectories: jsonl.MaxDirectories, MaxDepth: jsonl.MaxDepth,
 			ParallelSources: parallelSources, MemoryBytes: 200 << 20,
 		},
-		ExactPaths: []sdkplugin.PathRule{
-			{NameGlob: "*" + transcriptSuffix, Kind: sdkplugin.PathFile, Format: formatName, Role: routeRole},
-			{NameGlob: "*", Kind: sdkplugin.PathDirectory, Suffix: projectsDir, Format: formatName, Role: routeRole},
+		ExactPaths: []*sdkplugin.PathRule{
+			{NameGlob: "*" + transcriptSuffix, PathKind: sdkplugin.PathFile, Format: formatName, Role: routeRole},
+			{NameGlob: "*", PathKind: sdkplugin.PathDirectory, Suffix: projectsDir, Format: formatName, Role: routeRole},
 		},
 	}
 }

@@ -13,141 +13,44 @@ const (
 	maxCallID = 64 << 10
 )
 
-// record is the envelope of one record: the members that anything looks at, each the last one of its name.
+// record is the envelope of one record: the members that all kinds of records are asked for, each the last one of its name.
 type record struct {
 	root   canonical.Value
 	family family
 
 	typ, uuid, parentUUID, sessionID, timestamp, role canonical.Value
-	cwd, branch, version, entrypoint                  canonical.Value
+	cwd, branch, version, entrypoint, summary         canonical.Value
 	message, content                                  canonical.Value
 	messageID, messageRole, model, messageContent     canonical.Value
-	toolUseResult, sourceToolUseID                    canonical.Value
-	forkedFrom, origin                                canonical.Value
+	toolUseResult, forkedFrom, origin                 canonical.Value
 	sidechain, meta, compactSummary, apiError         bool
-
-	// Members of single record types.
-	subtype, attachment, compactMetadata, errorValue canonical.Value
-	summary, leafUUID                                canonical.Value
-	customTitle, aiTitle, relocatedCWD, worktree     canonical.Value
-	prNumber, prURL, prRepository                    canonical.Value
 }
 
 // read takes the envelope from an object and checks the types of its fields. A defect is the reason to reject the record.
 func (r *record) read(root canonical.Value) (defect string) {
 	*r = record{root: root}
 	for key, v := range root.Each {
-		r.member(key, v)
+		if at := r.place(key); at != nil {
+			*at = v
+			continue
+		}
+		switch string(key) {
+		case "isSidechain":
+			r.sidechain, _ = v.Bool()
+		case "isMeta":
+			r.meta, _ = v.Bool()
+		case "isCompactSummary":
+			r.compactSummary, _ = v.Bool()
+		case "isApiErrorMessage":
+			r.apiError, _ = v.Bool()
+		}
 	}
-	if defect = r.check(); defect != "" {
-		return defect
-	}
-	switch {
-	case r.typ.IsNull():
-		r.family = untyped
-	default:
-		r.family = families[string(r.typ.Str())]
-	}
-	if r.message.IsObject() {
-		return r.readMessage()
-	}
-	return ""
-}
-
-func (r *record) member(key []byte, v canonical.Value) {
-	switch string(key) {
-	case "type":
-		r.typ = v
-	case "uuid":
-		r.uuid = v
-	case "parentUuid":
-		r.parentUUID = v
-	case "sessionId":
-		r.sessionID = v
-	case "timestamp":
-		r.timestamp = v
-	case "role":
-		r.role = v
-	case "cwd":
-		r.cwd = v
-	case "gitBranch":
-		r.branch = v
-	case "version":
-		r.version = v
-	case "entrypoint":
-		r.entrypoint = v
-	case "message":
-		r.message = v
-	case "content":
-		r.content = v
-	case "toolUseResult":
-		r.toolUseResult = v
-	case "sourceToolUseID":
-		r.sourceToolUseID = v
-	case "forkedFrom":
-		r.forkedFrom = v
-	case "origin":
-		r.origin = v
-	case "isSidechain":
-		r.sidechain, _ = v.Bool()
-	case "isMeta":
-		r.meta, _ = v.Bool()
-	case "isCompactSummary":
-		r.compactSummary, _ = v.Bool()
-	case "isApiErrorMessage":
-		r.apiError, _ = v.Bool()
-	default:
-		r.rareMember(key, v)
-	}
-}
-
-func (r *record) rareMember(key []byte, v canonical.Value) {
-	switch string(key) {
-	case "subtype":
-		r.subtype = v
-	case "attachment":
-		r.attachment = v
-	case "compactMetadata":
-		r.compactMetadata = v
-	case "error":
-		r.errorValue = v
-	case "summary":
-		r.summary = v
-	case "leafUuid":
-		r.leafUUID = v
-	case "customTitle":
-		r.customTitle = v
-	case "aiTitle":
-		r.aiTitle = v
-	case "relocatedCwd":
-		r.relocatedCWD = v
-	case "worktreeSession":
-		r.worktree = v
-	case "prNumber":
-		r.prNumber = v
-	case "prUrl":
-		r.prURL = v
-	case "prRepository":
-		r.prRepository = v
-	}
-}
-
-// check drops bad optional fields and names the first bad required one.
-func (r *record) check() (defect string) {
-	for _, optional := range []*canonical.Value{&r.cwd, &r.branch, &r.version, &r.parentUUID} {
+	for _, optional := range [...]*canonical.Value{&r.cwd, &r.branch, &r.version, &r.parentUUID} {
 		if !fits(*optional, maxField) {
 			*optional = canonical.Value{}
 		}
 	}
 	switch {
-	case !fits(r.typ, maxField):
-		return "type is no short string"
-	case !fits(r.uuid, maxField):
-		return "uuid is no short string"
-	case !fits(r.sessionID, maxField):
-		return "sessionId is no short string"
-	case !fits(r.role, maxField):
-		return "role is no short string"
 	case r.timestamp.Kind() != canonical.Number && !fits(r.timestamp, maxField):
 		return "timestamp is no short string or number"
 	case !r.message.IsNull() && !r.message.IsObject():
@@ -155,17 +58,13 @@ func (r *record) check() (defect string) {
 	case !r.summary.IsNull() && !r.summary.IsString():
 		return "summary is no string"
 	}
-	return ""
-}
-
-func (r *record) readMessage() (defect string) {
-	var typ canonical.Value
+	var messageType canonical.Value
 	for key, v := range r.message.Each {
 		switch string(key) {
 		case "id":
 			r.messageID = v
 		case "type":
-			typ = v
+			messageType = v
 		case "role":
 			r.messageRole = v
 		case "model":
@@ -174,27 +73,63 @@ func (r *record) readMessage() (defect string) {
 			r.messageContent = v
 		}
 	}
-	switch {
-	case !fits(r.messageID, maxField):
-		return "message.id is no short string"
-	case !fits(typ, maxField):
-		return "message.type is no short string"
-	case !fits(r.messageRole, maxField):
-		return "message.role is no short string"
+	for _, field := range [...]struct {
+		v    canonical.Value
+		name string
+	}{
+		{r.typ, "type"}, {r.uuid, "uuid"}, {r.sessionID, "sessionId"}, {r.role, "role"},
+		{r.messageID, "message.id"}, {messageType, "message.type"}, {r.messageRole, "message.role"},
+	} {
+		if !fits(field.v, maxField) {
+			return field.name + " is no short string"
+		}
+	}
+	// Without a type and without the role of a speaker it is an unknown one.
+	if role := string(r.nativeRole()); !r.typ.IsNull() {
+		r.family = families[string(r.typ.Str())]
+	} else if role == "user" || role == "assistant" {
+		r.family = untyped
 	}
 	return ""
 }
 
-// settleFamily makes a record without a type and without the role of a speaker an unknown one.
-func (r *record) settleFamily() {
-	if r.family != untyped {
-		return
+// place returns where a member of a record is kept, nil for one that is not.
+func (r *record) place(key []byte) *canonical.Value {
+	switch string(key) {
+	case "type":
+		return &r.typ
+	case "uuid":
+		return &r.uuid
+	case "parentUuid":
+		return &r.parentUUID
+	case "sessionId":
+		return &r.sessionID
+	case "timestamp":
+		return &r.timestamp
+	case "role":
+		return &r.role
+	case "cwd":
+		return &r.cwd
+	case "gitBranch":
+		return &r.branch
+	case "version":
+		return &r.version
+	case "entrypoint":
+		return &r.entrypoint
+	case "summary":
+		return &r.summary
+	case "message":
+		return &r.message
+	case "content":
+		return &r.content
+	case "toolUseResult":
+		return &r.toolUseResult
+	case "forkedFrom":
+		return &r.forkedFrom
+	case "origin":
+		return &r.origin
 	}
-	switch string(r.nativeRole()) {
-	case "user", "assistant":
-	default:
-		r.family = unknownFamily
-	}
+	return nil
 }
 
 // fits tells whether v is absent, null or a string of at most limit bytes as it stands in the file.
@@ -212,12 +147,12 @@ func (r *record) text() canonical.Value {
 
 // nativeRole returns the role before any reclassification; nil if the record has none.
 func (r *record) nativeRole() []byte {
-	switch {
-	case len(r.messageRole.Str()) > 0:
-		return r.messageRole.Str()
-	case len(r.role.Str()) > 0:
-		return r.role.Str()
-	case r.family == userRecord || r.family == assistantRecord:
+	for _, v := range [...]canonical.Value{r.messageRole, r.role} {
+		if role := v.Str(); len(role) > 0 {
+			return role
+		}
+	}
+	if r.family == userRecord || r.family == assistantRecord {
 		return r.typ.Str()
 	}
 	return nil
@@ -243,12 +178,6 @@ func known(v canonical.Value) bool {
 	return true
 }
 
-// notUTF8 tells whether a line was refused for its encoding.
-func notUTF8(err error) bool {
-	var fault *canonical.SyntaxError
-	return errors.As(err, &fault) && fault.Code == canonical.NotUTF8
-}
-
 // recordsOf hands the records of one line to each: the object the line is, or the ones that a damaged line still holds. A
 // defect is the reason to reject the whole line; torn is the offset in the line of the first byte that belongs to no record,
 // -1 if there is none.
@@ -257,7 +186,7 @@ func recordsOf(doc *canonical.Doc, line []byte, each func(canonical.Value) error
 	if fault == nil && doc.Root().IsObject() {
 		return -1, "", each(doc.Root())
 	}
-	if notUTF8(fault) {
+	if syntax := new(canonical.SyntaxError); errors.As(fault, &syntax) && syntax.Code == canonical.NotUTF8 {
 		return -1, "not UTF-8", nil
 	}
 	recovery, err := jsonl.Recover(doc, line, known, func(_ int, v canonical.Value) error { return each(v) })

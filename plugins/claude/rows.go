@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"bytes"
-
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
@@ -12,9 +10,17 @@ const tooManyEvents = "more events than one line may give"
 // system maps a system record by its subtype. Only text that a person could read becomes an event.
 func (m *mapper) system() (verdict, string, error) {
 	text := m.joined()
-	switch subtype := m.rec.subtype.Str(); string(subtype) {
+	switch subtype := m.rec.root.Get("subtype").Str(); string(subtype) {
 	case "compact_boundary", "microcompact_boundary":
-		return m.boundary(text)
+		return m.rowWith(nativeNotice, sdkplugin.Summary, sdkplugin.RoleSystem, text, func() {
+			if metadata := m.rec.root.Get("compactMetadata"); !metadata.IsNull() {
+				m.structured = append(m.structured[:0], `{"compactMetadata":`...)
+				m.structured = append(canonical.AppendValue(m.structured, metadata), '}')
+				if len(m.structured)+len(text) <= m.maxText {
+					m.ev.Structured = m.structured
+				}
+			}
+		})
 	case "local_command":
 		typ, role := sdkplugin.Notice, sdkplugin.RoleSystem
 		switch classOf(text, text) {
@@ -25,7 +31,7 @@ func (m *mapper) system() (verdict, string, error) {
 		}
 		return m.row(nativeNotice, typ, role, text)
 	case "api_error":
-		if message := apiErrorText(m.rec.errorValue); message != nil {
+		if message := apiErrorText(m.rec.root.Get("error")); message != nil {
 			text = message
 		}
 	case "away_summary":
@@ -34,26 +40,6 @@ func (m *mapper) system() (verdict, string, error) {
 		return ignored, "", nil
 	}
 	return m.row(nativeNotice, sdkplugin.Notice, sdkplugin.RoleSystem, text)
-}
-
-// boundary maps the border that a compaction leaves.
-func (m *mapper) boundary(text []byte) (verdict, string, error) {
-	switch {
-	case blank(text):
-		return ignored, "", nil
-	case m.onLine >= m.maxLine:
-		return rejected, tooManyEvents, nil
-	}
-	m.draft(nativeNotice, m.rec.nativeRole(), sdkplugin.Summary, sdkplugin.RoleSystem)
-	m.ev.Body = sdkplugin.Inline(text)
-	if !m.rec.compactMetadata.IsNull() {
-		m.structured = append(m.structured[:0], `{"compactMetadata":`...)
-		m.structured = append(canonical.AppendValue(m.structured, m.rec.compactMetadata), '}')
-		if len(m.structured)+len(text) <= m.maxText {
-			m.ev.Structured = m.structured
-		}
-	}
-	return retained, "", m.give(0)
 }
 
 // apiErrorText returns the message of a failed request, nil if there is none.
@@ -68,7 +54,7 @@ func apiErrorText(e canonical.Value) []byte {
 
 // attachment maps the one attachment that is the only copy of something typed: a prompt entered while the model was working.
 func (m *mapper) attachment() (verdict, string, error) {
-	a := m.rec.attachment
+	a := m.rec.root.Get("attachment")
 	if !a.Get("type").StrEquals("queued_command") {
 		return ignored, "", nil
 	}
@@ -95,19 +81,17 @@ func (m *mapper) attachment() (verdict, string, error) {
 
 // pullRequest maps the link to a pull request; the client writes it again on every resume.
 func (m *mapper) pullRequest() (verdict, string, error) {
-	url := m.rec.prURL.Str()
-	if m.onLine >= m.maxLine {
-		return rejected, tooManyEvents, nil
-	}
-	if blank(url) || !m.state.seen.add(hashOf(linkDomain, url, 0)) {
+	url := m.rec.root.Get("prUrl").Str()
+	link := fingerprintOf(url)
+	if m.state.Links[link] {
 		return ignored, "", nil
 	}
-	m.draft(nativeNotice, m.rec.nativeRole(), sdkplugin.VCSChange, sdkplugin.RoleSystem)
-	m.ev.Body = sdkplugin.Inline(url)
-	m.walk.add(sdkplugin.FactURL, url)
-	m.walk.add(sdkplugin.FactPullRequest, number(m.rec.prNumber))
-	m.walk.add(sdkplugin.FactProject, m.rec.prRepository.Str())
-	return retained, "", m.give(0)
+	return m.rowWith(nativeNotice, sdkplugin.VCSChange, sdkplugin.RoleSystem, url, func() {
+		m.state.Links[link] = true
+		m.walk.add(sdkplugin.FactURL, url)
+		m.walk.add(sdkplugin.FactPullRequest, number(m.rec.root.Get("prNumber")))
+		m.walk.add(sdkplugin.FactProject, m.rec.root.Get("prRepository").Str())
+	})
 }
 
 // conversation maps a record of a user or of the model.
@@ -127,75 +111,44 @@ func (m *mapper) conversation() (verdict, string, error) {
 		return ignored, "", nil
 	case m.onLine+total > m.maxLine:
 		return rejected, tooManyEvents, nil
-	case m.skim:
-		m.onLine += total
-		if len(o.texts) > 0 {
-			m.readText(results > 0)
-		}
-		return retained, "", nil
 	}
 	idx := 0
+	give := func(err error) error { idx++; return err }
+	var err error
 	if clientOnly {
-		if err := m.clientResult(idx); err != nil {
-			return retained, "", err
-		}
-		idx++
+		err = give(m.clientResult(idx))
 	}
-	for i := range o.results {
-		if err := m.toolResult(&o.results[i], idx, i == 0); err != nil {
-			return retained, "", err
-		}
-		idx++
+	for i := 0; i < len(o.results) && err == nil; i++ {
+		err = give(m.toolResult(&o.results[i], idx, i == 0))
 	}
-	if len(o.texts) > 0 {
-		if err := m.textRow(idx, results > 0); err != nil {
-			return retained, "", err
-		}
-		idx++
+	if len(o.texts) > 0 && err == nil {
+		err = give(m.textRow(idx, results > 0))
 	}
-	for i := range o.calls {
-		if err := m.toolCall(&o.calls[i], idx); err != nil {
-			return retained, "", err
-		}
-		idx++
+	for i := 0; i < len(o.calls) && err == nil; i++ {
+		err = give(m.toolCall(&o.calls[i], idx))
 	}
-	for i := range o.serverResults {
-		if err := m.serverResult(&o.serverResults[i], idx); err != nil {
-			return retained, "", err
-		}
-		idx++
+	for i := 0; i < len(o.serverResults) && err == nil; i++ {
+		err = give(m.serverResult(&o.serverResults[i], idx))
 	}
-	return retained, "", nil
+	return retained, "", err
 }
 
-// textRow gives the text of a record as one event, also when calls stand between its parts.
+// textRow gives the text of a record as one event, also when calls stand between its parts, and takes a prompt as a title.
 func (m *mapper) textRow(idx int, isResult bool) error {
-	whole, typ, role := m.readText(isResult)
-	m.draft(nativeMessage, m.rec.nativeRole(), typ, role)
+	whole, first := m.joined(), m.outline.texts[0].Str()
+	typ, role := reclassify(&m.rec, m.rec.nativeRole(), classOf(first, whole), first)
+	if m.typed(typ, role, isResult) {
+		m.state.Titles.addTyped(whole)
+	}
+	m.draft(nativeMessage, typ, role)
 	m.ev.Body = sdkplugin.Inline(whole)
 	return m.give(idx)
-}
-
-// readText returns the text of the record and what it is, and takes a prompt as a title.
-func (m *mapper) readText(isResult bool) (whole []byte, typ, role string) {
-	whole = m.joined()
-	first := m.outline.texts[0].Str()
-	typ, role = reclassify(&m.rec, m.rec.nativeRole(), classOf(first, whole), first)
-	if m.typed(typ, role, isResult) {
-		m.state.titles.addTyped(whole)
-	}
-	return whole, typ, role
 }
 
 // typed tells whether a row of the user holds what a person typed to this session.
 func (m *mapper) typed(typ, role string, isResult bool) bool {
 	r := &m.rec
-	if r.family != userRecord || isResult || typ != sdkplugin.Message || role != sdkplugin.RoleUser {
-		return false
-	}
-	if r.sidechain && m.key.main() {
-		return false
-	}
-	origin := originKind(r.origin)
-	return len(origin) == 0 || bytes.Equal(origin, []byte("human"))
+	origin := string(originKind(r.origin))
+	return r.family == userRecord && !isResult && typ == sdkplugin.Message && role == sdkplugin.RoleUser &&
+		!(r.sidechain && m.key.main()) && (origin == "" || origin == "human")
 }

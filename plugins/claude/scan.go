@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -48,16 +49,13 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 	if err != nil {
 		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
 	}
-	seen, err := parseObserved(req.Source.Observation)
-	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
-	}
 	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.work)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	side, now := readSidecars(req.Route.Path, req.Source.Locator, seen.sidecars)
+	var now observed
+	side := now.readSidecar(key, req.Route.Path, req.Source.Locator)
 	s.parsed, s.retained, s.ignored = 0, 0, 0
 	s.reader.Reset(f)
 	s.mapper.begin(key, side, out)
@@ -68,73 +66,78 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 	if err := out.Begin(mode); err != nil {
 		return err
 	}
-	if err := s.lines(ctx, out, f.Observation().Size); err != nil {
+	if err := s.lines(ctx, f.Observation().Size, out, s.one); err != nil {
 		return err
 	}
-	seen = observed{sidecars: now}
-	if seen.transcript, err = f.Recheck(); err != nil {
+	if now.transcript, err = f.Recheck(); err != nil {
 		return err
 	}
 	before := req.Counts.Retained
 	if mode == sdkplugin.ModeFull {
 		before = 0
 	}
-	return s.end(req, out, seen, before+s.retained > 0)
+	return s.end(req, out, now, before+s.retained > 0)
 }
 
-// resume brings reader and mapper to the place behind the certified prefix. When the file is another one or the prefix is no
-// longer there, both stand at the start of the file and the mode is full.
+// resume brings reader and mapper to the place behind the certified prefix. When the file is another one, the prefix is no
+// longer there or the sidecar names another parent, both stand at the start of the file and the mode is full.
 func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jsonl.File) (sdkplugin.Mode, error) {
-	if req.Mode != sdkplugin.ModeAppend {
+	m := &s.mapper
+	front, err := parseFrontier(req.Frontier)
+	o := f.Observation()
+	if req.Mode != sdkplugin.ModeAppend || err != nil || front.Device != o.Device || front.FileID != o.FileID ||
+		front.Parent != m.side.parent(m.key).agent || o.Size < req.CertifiedBytes || len(req.ContentDigest) != sha256.Size {
 		return sdkplugin.ModeFull, nil
 	}
-	m := &s.mapper
-	front, err := parseFrontier(req.Frontier, &m.state)
-	o := f.Observation()
-	same := err == nil && front.device == o.Device && front.fileID == o.FileID && o.Size >= req.CertifiedBytes &&
-		len(req.ContentDigest) == len(jsonl.Checkpoint{}.Digest)
-	if same {
-		checkpoint := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.lines, Digest: [32]byte(req.ContentDigest)}
-		if front.complete {
-			same, err = s.reader.Verify(ctx, checkpoint)
-		} else {
-			same, err = s.rebuild(ctx, checkpoint)
-		}
-		if err != nil {
-			return 0, err
-		}
+	c := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.Lines, Digest: [32]byte(req.ContentDigest)}
+	m.maybe = fingerprints{}
+	err = s.lines(ctx, c.Offset, nil, func(line *jsonl.Line, _ sink) error {
+		m.maybe.collect(line.Bytes)
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
-	if !same {
-		m.state.reset()
+	if s.reader.Checkpoint() != c {
+		m.maybe = nil
 		s.reader.Reset(f)
 		return sdkplugin.ModeFull, nil
 	}
-	return sdkplugin.ModeAppend, nil
+	m.recall = func() (fingerprints, error) {
+		before, err := s.before(ctx, f, c)
+		return before.seen, err
+	}
+	if m.state = front.State; m.state == nil {
+		m.maybe = nil
+		m.state, err = s.before(ctx, f, c)
+	}
+	return sdkplugin.ModeAppend, err
 }
 
-// rebuild reads the certified prefix again for the state that it leads to.
-func (s *scanner) rebuild(ctx context.Context, c jsonl.Checkpoint) (same bool, err error) {
-	s.mapper.state.reset()
-	s.mapper.quiet = true
-	err = s.lines(ctx, nil, c.Offset)
-	s.mapper.quiet = false
-	s.retained, s.ignored = 0, 0
-	return err == nil && s.reader.Checkpoint() == c, err
+// before parses the certified prefix for the state that it leads to.
+func (s *scanner) before(ctx context.Context, f *jsonl.File, c jsonl.Checkpoint) (*state, error) {
+	var again scanner
+	again.reader.Reset(f)
+	again.mapper.begin(s.mapper.key, sidecars{}, nil)
+	err := again.lines(ctx, c.Offset, nil, again.one)
+	s.parsed += again.parsed
+	if err == nil && again.reader.Checkpoint() != c {
+		err = &jsonl.Failure{Class: jsonl.Changed, Reason: "the file was rewritten during the scan"}
+	}
+	return again.mapper.state, err
 }
 
-// lines reads the complete lines up to an offset. Without a sink only the state is kept.
-func (s *scanner) lines(ctx context.Context, out sink, end uint64) error {
+// lines hands the complete lines up to an offset to each. Without a sink there is no progress.
+func (s *scanner) lines(ctx context.Context, end uint64, out sink, each func(*jsonl.Line, sink) error) error {
 	progress := s.reader.BytesRead() + progressBytes
 	for at := uint64(0); at < end && s.reader.Next(); {
 		line := s.reader.Line()
 		at = line.Start + line.Length
-		if err := s.one(line, out); err != nil {
+		if err := each(line, out); err != nil {
 			return err
 		}
-		if line.Ordinal%patienceLines == 0 {
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
-			}
+		if line.Ordinal%patienceLines == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if read := s.reader.BytesRead(); out != nil && read >= progress {
 			progress = read + progressBytes
@@ -198,11 +201,16 @@ func (s *scanner) end(req *sdkplugin.ScanRequest, out sink, now observed, hasEve
 	out.Retain(s.retained)
 	out.Ignore(s.ignored)
 	place := s.reader.Checkpoint()
+	m.settleSummaries()
+	if m.recallErr != nil {
+		return m.recallErr
+	}
+	front := frontier{
+		Device: now.transcript.Device, FileID: now.transcript.FileID, Lines: place.Lines, Parent: m.side.parent(m.key).agent,
+		State: m.state,
+	}
 	ending := sdkplugin.Ending{
-		Observation: now.token(), CertifiedBytes: place.Offset, ContentDigest: place.Digest,
-		Frontier: appendFrontier(frontier{
-			device: now.transcript.Device, fileID: now.transcript.FileID, lines: place.Lines,
-		}, &m.state, maxFrontier),
+		Observation: now.token(), CertifiedBytes: place.Offset, ContentDigest: place.Digest, Frontier: front.encode(maxFrontier),
 	}
 	if hasEvents {
 		if err := m.declare(); err != nil {

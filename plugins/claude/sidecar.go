@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"errors"
 	"io"
 	"strings"
 
@@ -21,94 +20,67 @@ type sidecars struct {
 	customTitle string // given by the user
 }
 
-// parent returns the session that started the agent with that key: another agent of the same root, or the root itself.
+// parent returns the session that started the agent with that key: another agent of the same root, or the root itself, as for
+// all agents of a workflow.
 func (s sidecars) parent(key sessionKey) sessionKey {
-	if s.parentAgent == "" || s.parentAgent == key.agent {
+	if key.main() || key.run != "" || s.parentAgent == key.agent {
 		return sessionKey{root: key.root}
 	}
 	return sessionKey{root: key.root, agent: s.parentAgent}
 }
 
-// The kinds of sidecars, as bytes of the observation.
-const (
-	agentSidecar byte = 'a' // <agent stem>.meta.json
-	titleSidecar byte = 't' // <session id>/custom-title.json
-)
-
-// sidecarLocator returns where a sidecar of the transcript at a locator lies.
-func sidecarLocator(kind byte, transcript string) string {
+// sidecarOf returns where the sidecar of a transcript lies: the description of an agent, the title of a main session.
+func sidecarOf(key sessionKey, transcript string) string {
 	stem := strings.TrimSuffix(transcript, transcriptSuffix)
-	if kind == titleSidecar {
+	if key.main() {
 		return stem + "/" + titleName
 	}
 	return stem + metaSuffix
 }
 
-// observed is the state of a transcript and of its sidecars, in the form that travels to the host.
+// observed is the state of a transcript and of its sidecar, if it has one.
 type observed struct {
-	transcript jsonl.Observation
-	sidecars   []observedSidecar // ascending by kind
+	transcript, sidecar jsonl.Observation
+	hasSidecar          bool
 }
 
-type observedSidecar struct {
-	kind  byte
-	state jsonl.Observation
-}
-
+// token is the form that travels to the host.
 func (o *observed) token() []byte {
 	token := o.transcript.Token()
-	for _, s := range o.sidecars {
-		token = s.state.AppendToken(append(token, s.kind))
+	if o.hasSidecar {
+		token = o.sidecar.AppendToken(token)
 	}
 	return token
 }
 
-var errForeignObservation = errors.New("the observation is none of this provider")
+// modTimeMS returns the time of a transcript in milliseconds.
+func (o *observed) modTimeMS() int64 { return sdkplugin.AtMillis(o.transcript.MtimeNS / 1e6).Millis }
 
-// parseObserved reads a token back.
-func parseObserved(token []byte) (observed, error) {
-	size := len(jsonl.Observation{}.Token())
-	if len(token) < size {
-		return observed{}, errForeignObservation
+// readSidecar reads the sidecar of a transcript and notes the state it was read in. One that cannot be read says nothing.
+func (o *observed) readSidecar(key sessionKey, route, transcript string) (side sidecars) {
+	f, err := jsonl.Open(route, sidecarOf(key, transcript), nil)
+	if err != nil {
+		return side
 	}
-	transcript, ok := jsonl.ParseToken(token[:size])
-	o := observed{transcript: transcript}
-	for rest := token[size:]; ok && len(rest) > 0; rest = rest[1+size:] {
-		if len(rest) < 1+size {
-			return observed{}, errForeignObservation
-		}
-		var s observedSidecar
-		s.kind = rest[0]
-		s.state, ok = jsonl.ParseToken(rest[1 : 1+size])
-		o.sidecars = append(o.sidecars, s)
+	defer f.Close()
+	o.sidecar, o.hasSidecar = f.Observation(), true
+	if o.sidecar.Size > maxSidecar {
+		return side
 	}
-	if !ok {
-		return observed{}, errForeignObservation
+	content, err := io.ReadAll(io.NewSectionReader(f, 0, int64(o.sidecar.Size)))
+	if o.hasSidecar = err == nil; err == nil {
+		side.read(key, content)
 	}
-	return o, nil
+	return side
 }
 
-// readSidecars reads the sidecars that the inventory saw and notes the state each was read in. One that has gone meanwhile
-// says nothing; its absence changes the observation.
-func readSidecars(route, transcript string, seen []observedSidecar) (side sidecars, now []observedSidecar) {
-	for _, s := range seen {
-		content, state, err := readSmall(route, sidecarLocator(s.kind, transcript))
-		if err != nil {
-			continue
-		}
-		now = append(now, observedSidecar{s.kind, state})
-		side.read(s.kind, content)
-	}
-	return side, now
-}
-
-func (s *sidecars) read(kind byte, content []byte) {
+func (s *sidecars) read(key sessionKey, content []byte) {
 	var doc canonical.Doc
 	if doc.Parse(content) != nil {
 		return
 	}
 	root := doc.Root()
-	if kind == titleSidecar {
+	if key.main() {
 		for _, v := range [...]canonical.Value{root, root.Get("customTitle"), root.Get("title")} {
 			if title := oneLine(v.Str()); title != "" {
 				s.customTitle = title
@@ -122,24 +94,3 @@ func (s *sidecars) read(kind byte, content []byte) {
 		s.parentAgent = agentPrefix + strings.TrimPrefix(parent, agentPrefix)
 	}
 }
-
-// readSmall reads a whole small file under the rules for foreign files.
-func readSmall(route, locator string) ([]byte, jsonl.Observation, error) {
-	f, err := jsonl.Open(route, locator, nil)
-	if err != nil {
-		return nil, jsonl.Observation{}, err
-	}
-	defer f.Close()
-	state := f.Observation()
-	if state.Size > maxSidecar {
-		return nil, state, nil
-	}
-	content := make([]byte, state.Size)
-	if _, err := f.ReadAt(content, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, state, err
-	}
-	return content, state, nil
-}
-
-// modTimeMS returns the time of a transcript in milliseconds.
-func (o *observed) modTimeMS() int64 { return sdkplugin.AtMillis(o.transcript.MtimeNS / 1e6).Millis }

@@ -1,6 +1,9 @@
 package claude
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/agenthistory/ctx/sdkplugin"
 )
 
@@ -17,61 +20,67 @@ const (
 // state is what the reading of a file has learned so far. A full scan builds it from nothing; an append continues from the
 // one in the frontier, so that both end in the same state.
 type state struct {
-	lineage  lineage
-	ancestor string // session that the file was forked or resumed from
+	Lineage  lineage
+	Ancestor string // session that the file was forked or resumed from
 
-	seen        hashSet             // uuids, used pairs of message id and index, addresses of pull requests
-	pairs       uint64              // pairs in seen
-	occurrences map[[16]byte]uint64 // content digests, cut to 16 bytes, and how often they came
-	titles      titles
-	cwd         string // first directory
-	relocated   string // latest directory that replaces it
-	worktree    string // directory of a worktree
-	branch      string // first branch that is not a detached head
-	lastBranch  string
+	Pairs       fingerprints           // message ids with the index of an event that are taken as keys
+	Links       fingerprints           // addresses of pull requests
+	Occurrences map[fingerprint]uint64 // content digests and how often they came
+	Titles      titles
+	CWD         string // first directory
+	Relocated   string // latest directory that replaces it
+	Worktree    string // directory of a worktree
+	Branch      string // first branch that is not a detached head
+	LastBranch  string
 
-	models                     []string
-	model                      string
-	version, lastVersion       string
-	entrypoint, lastEntrypoint string
-	started, ended             int64
-	timed                      bool
+	Models                     []string
+	Model                      string
+	Version, LastVersion       string
+	Entrypoint, LastEntrypoint string
+	Started, Ended             int64
+	Timed                      bool
+
+	seen   fingerprints // uuids; after an append those behind the prefix
+	oddKey bool         // a uuid is there that collect does not find
 }
 
 // maxModels bounds the list of different models.
 const maxModels = 64
 
-func (s *state) reset() {
-	seen, occurrences := s.seen, s.occurrences
-	seen.reset()
-	clear(occurrences)
-	if occurrences == nil {
-		occurrences = map[[16]byte]uint64{}
+// ready makes the sets of an empty state or of one from a frontier.
+func (s *state) ready() *state {
+	for _, set := range [...]*fingerprints{&s.Pairs, &s.Links, &s.seen} {
+		if *set == nil {
+			*set = fingerprints{}
+		}
 	}
-	*s = state{seen: seen, occurrences: occurrences}
+	if s.Occurrences == nil {
+		s.Occurrences = map[fingerprint]uint64{}
+	}
+	return s
 }
 
 // occurrence returns how many earlier events of the file had the same content digest.
 func (s *state) occurrence(digest [32]byte) uint64 {
-	key := [16]byte(digest[:16])
-	n := s.occurrences[key]
-	s.occurrences[key] = n + 1
+	key := fingerprint(digest[:16])
+	n := s.Occurrences[key]
+	s.Occurrences[key] = n + 1
 	return n
 }
 
 // trace learns from a chain record where its file comes from; only the first one tells.
 func (s *state) trace(r *record, key sessionKey) {
-	if s.lineage != lineageUnknown {
+	if s.Lineage != lineageUnknown {
 		return
 	}
-	s.lineage = lineageRoot
+	s.Lineage = lineageRoot
 	if !key.main() {
 		return
 	}
 	if from := forkedFrom(r); from != "" && from != key.root {
-		s.lineage, s.ancestor = lineageForked, from
+		s.Lineage, s.Ancestor = lineageForked, from
 	} else if id := r.sessionID.Str(); len(id) > 0 && string(id) != key.root {
-		s.lineage, s.ancestor = lineageResumed, string(id)
+		s.Lineage, s.Ancestor = lineageResumed, string(id)
 	}
 }
 
@@ -98,114 +107,86 @@ func (s *state) learn(r *record, at sdkplugin.Instant) {
 		s.learnState(r)
 		return
 	case summaryRecord:
-		s.titles.addSummary(r.leafUUID.Str(), r.summary.Str())
+		s.Titles.addSummary(r.root.Get("leafUuid").Str(), r.summary.Str())
 		return
 	}
 	if !r.family.chain() {
 		return
 	}
-	if s.cwd == "" {
-		s.cwd = string(r.cwd.Str())
+	if s.CWD == "" {
+		s.CWD = string(r.cwd.Str())
 	}
-	if b := r.branch.Str(); len(b) > 0 && string(b) != "HEAD" {
-		if s.branch == "" {
-			s.branch = string(b)
-		}
-		update(&s.lastBranch, b)
+	if b := r.branch.Str(); string(b) != "HEAD" {
+		learnPair(&s.Branch, &s.LastBranch, b)
 	}
-	learnPair(&s.version, &s.lastVersion, r.version.Str())
-	if len(r.entrypoint.Str()) <= maxField {
-		learnPair(&s.entrypoint, &s.lastEntrypoint, r.entrypoint.Str())
+	learnPair(&s.Version, &s.LastVersion, r.version.Str())
+	if entrypoint := r.entrypoint.Str(); len(entrypoint) <= maxField {
+		learnPair(&s.Entrypoint, &s.LastEntrypoint, entrypoint)
 	}
 	if r.family == assistantRecord {
 		s.learnModel(r.model.Str())
 	}
-	if at.Known {
-		if !s.timed || at.Millis < s.started {
-			s.started = at.Millis
-		}
-		if !s.timed || at.Millis > s.ended {
-			s.ended = at.Millis
-		}
-		s.timed = true
+	switch {
+	case at.Known && s.Timed:
+		s.Started, s.Ended = min(s.Started, at.Millis), max(s.Ended, at.Millis)
+	case at.Known:
+		s.Timed, s.Started, s.Ended = true, at.Millis, at.Millis
 	}
 }
 
 func (s *state) learnModel(name []byte) {
-	if len(name) == 0 || name[0] == '<' || len(name) > maxField {
+	if len(name) == 0 || name[0] == '<' || len(name) > maxField || string(name) == s.Model {
 		return
 	}
-	if !update(&s.model, name) {
-		return
-	}
-	if len(s.models) < maxModels && !contains(s.models, s.model) {
-		s.models = append(s.models, s.model)
+	s.Model = string(name)
+	if len(s.Models) < maxModels && !slices.Contains(s.Models, s.Model) {
+		s.Models = append(s.Models, s.Model)
 	}
 }
 
 func (s *state) learnState(r *record) {
 	switch string(r.typ.Str()) {
 	case "custom-title":
-		s.titles.addCustom(r.customTitle.Str())
+		s.Titles.addCustom(r.root.Get("customTitle").Str())
 	case "ai-title":
-		s.titles.addAI(r.aiTitle.Str())
+		s.Titles.addAI(r.root.Get("aiTitle").Str())
 	case "relocated":
-		if dir := r.relocatedCWD.Str(); len(dir) > 0 && len(dir) <= maxField {
-			s.relocated = string(dir)
-		}
+		s.Relocated = cmp.Or(shortText(r.root.Get("relocatedCwd").Str()), s.Relocated)
 	case "worktree-state":
-		s.titles.addWorktree(r.worktree.Get("worktreeName").Str())
-		if dir := r.worktree.Get("worktreePath").Str(); len(dir) > 0 && len(dir) <= maxField {
-			s.worktree = string(dir)
-		}
+		worktree := r.root.Get("worktreeSession")
+		s.Titles.addWorktree(worktree.Get("worktreeName").Str())
+		s.Worktree = cmp.Or(shortText(worktree.Get("worktreePath").Str()), s.Worktree)
 	}
 }
 
+// learnPair keeps the first and the last text; an equal one costs nothing.
 func learnPair(first, last *string, text []byte) {
-	if len(text) == 0 {
+	if len(text) == 0 || *last == string(text) {
 		return
 	}
-	if *first == "" {
-		*first = string(text)
-	}
-	update(last, text)
-}
-
-// update sets a string and tells whether it changed; equal text costs nothing.
-func update(s *string, text []byte) bool {
-	if *s == string(text) {
-		return false
-	}
-	*s = string(text)
-	return true
+	*last = string(text)
+	*first = cmp.Or(*first, *last)
 }
 
 // metadata describes the session by what was learned. slug is the name of the project directory.
 func (s *state) metadata(key sessionKey, side sidecars, slug string, modTimeMS int64) sdkplugin.SessionMetadata {
 	meta := sdkplugin.SessionMetadata{
-		Title:      s.titles.pick(side.customTitle, side.description, !key.main(), &s.seen),
-		Model:      s.model,
-		Models:     s.models,
+		Title:      s.Titles.pick(side.customTitle, side.description, !key.main()),
+		Model:      s.Model,
+		Models:     s.Models,
 		AgentName:  side.agentType,
-		CWD:        s.cwd,
-		Branch:     s.branch,
-		LastBranch: s.lastBranch,
-		Version:    s.version, LastVersion: s.lastVersion,
-		Entrypoint: s.entrypoint, LastEntrypoint: s.lastEntrypoint,
-	}
-	if s.relocated != "" {
-		meta.CWD = s.relocated
-	}
-	if meta.CWD == "" {
-		meta.CWD = s.worktree
+		CWD:        cmp.Or(s.Relocated, s.CWD, s.Worktree),
+		Branch:     s.Branch,
+		LastBranch: s.LastBranch,
+		Version:    s.Version, LastVersion: s.LastVersion,
+		Entrypoint: s.Entrypoint, LastEntrypoint: s.LastEntrypoint,
 	}
 	if meta.CWD == "" {
 		meta.WorkspaceLabel = slug
 	}
-	meta.StartedAt, meta.EndedAt = sdkplugin.AtMillis(s.started), sdkplugin.AtMillis(s.ended)
-	if !s.timed {
+	meta.StartedAt, meta.EndedAt = sdkplugin.AtMillis(s.Started), sdkplugin.AtMillis(s.Ended)
+	if meta.ApproximateTimes = !s.Timed; !s.Timed {
 		meta.StartedAt, meta.EndedAt = sdkplugin.AtMillis(modTimeMS), sdkplugin.AtMillis(modTimeMS)
-		meta.ApproximateTimes = true
 	}
 	return meta
 }

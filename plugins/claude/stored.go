@@ -44,54 +44,40 @@ func (w *rewriter) value(v canonical.Value, key []byte) {
 func (w *rewriter) array(v canonical.Value) {
 	w.dst = append(w.dst, '[')
 	filtered := w.visible.Exists() && v.Index() == w.visible.Index()
-	first := true
 	for element := range v.Elems {
-		if filtered && !visibleBlock(element) {
-			continue
-		}
-		if !first {
+		if !filtered || element.IsObject() && kindOf(element.Get("type").Str()) != silentBlock {
+			w.value(element, nil)
 			w.dst = append(w.dst, ',')
 		}
-		first = false
-		w.value(element, nil)
 	}
-	w.dst = append(w.dst, ']')
+	w.close(']')
+}
+
+// close ends a list whose items have a comma behind them.
+func (w *rewriter) close(bracket byte) {
+	w.dst = append(bytes.TrimSuffix(w.dst, []byte(",")), bracket)
 }
 
 // object writes an object that stands under a key, with one more raw member at its end if extra is not nil.
 func (w *rewriter) object(v canonical.Value, key, extra []byte) {
 	w.dst = append(w.dst, '{')
-	first := true
-	comma := func() {
-		if !first {
-			w.dst = append(w.dst, ',')
-		}
-		first = false
-	}
 	for name, m := range v.Each {
 		if w.encrypted && string(name) == "encrypted_content" {
 			continue
 		}
-		comma()
 		w.dst = append(canonical.AppendString(w.dst, name), ':')
 		if m.IsString() && len(m.Raw()) > 2 && isBinary(v, key, name) {
-			w.omitted(m)
-			continue
+			w.dst = append(w.dst, `{"omitted":"binary","bytes":`...) // the length as it stands in the file
+			w.dst = append(strconv.AppendInt(w.dst, int64(len(m.Raw())-2), 10), '}')
+		} else {
+			w.value(m, name)
 		}
-		w.value(m, name)
+		w.dst = append(w.dst, ',')
 	}
 	if extra != nil {
-		comma()
 		w.dst = append(w.dst, extra...)
 	}
-	w.dst = append(w.dst, '}')
-}
-
-// omitted writes what stays of encoded data: its length as it stands in the file.
-func (w *rewriter) omitted(m canonical.Value) {
-	w.dst = append(w.dst, `{"omitted":"binary","bytes":`...)
-	w.dst = strconv.AppendInt(w.dst, int64(len(m.Raw())-2), 10)
-	w.dst = append(w.dst, '}')
+	w.close('}')
 }
 
 // isBinary tells whether the string member name of the object v, which stands under key, is base64: the data of an API source
@@ -117,51 +103,29 @@ func mimeOfBinary(v canonical.Value) bool {
 	return len(mime) > 0 && !bytes.HasPrefix(mime, []byte("text/"))
 }
 
-// visibleBlock tells whether a block of message.content may be copied with its record.
-func visibleBlock(element canonical.Value) bool {
-	return element.IsObject() && kindOf(element.Get("type").Str()) != silentBlock
-}
-
-// rewritten returns the block as it is stored: itself, or a copy without what is never stored.
-func (m *mapper) rewritten(v canonical.Value, encrypted bool) (canonical.Value, error) {
-	if !m.walk.rewrite {
+// rewritten returns an object as it is stored: itself, or a copy without what is never stored, and with one more raw member if extra is not nil.
+// The writer writes JSON, so that an error is a defect of this package.
+func (m *mapper) rewritten(w rewriter, v canonical.Value, extra []byte) (canonical.Value, error) {
+	if !m.walk.rewrite && extra == nil {
 		return v, nil
 	}
-	m.rewriter = rewriter{dst: m.rewriter.dst[:0], encrypted: encrypted}
-	m.rewriter.object(v, nil, nil)
-	return m.reparsed()
-}
-
-// withOperation is rewritten with one more member.
-func (m *mapper) withOperation(v, operation canonical.Value) (canonical.Value, error) {
-	if !operation.Exists() {
-		return m.rewritten(v, false)
-	}
-	m.added = true
-	extra := append([]byte(`"gitOperation":`), operation.Raw()...)
-	m.rewriter = rewriter{dst: m.rewriter.dst[:0]}
-	m.rewriter.object(v, nil, extra)
-	return m.reparsed()
-}
-
-// reparsed parses what the rewriter wrote. It wrote JSON, so that an error is a defect of this package.
-func (m *mapper) reparsed() (canonical.Value, error) {
-	if err := m.alternate.Parse(m.rewriter.dst); err != nil {
+	w.dst = m.rewriter.dst[:0]
+	w.object(v, nil, extra)
+	m.rewriter = w
+	if err := m.alternate.Parse(w.dst); err != nil {
 		return canonical.Value{}, err
 	}
 	return m.alternate.Root(), nil
 }
 
-// bodyForm says how the parts of a body are read.
-type bodyForm bool
-
+// How the parts of a body are read: the one part as compact JSON, or the strings that the parts are, joined with LF.
 const (
-	compactJSON bodyForm = false // the one part as compact JSON
-	joinedText  bodyForm = true  // the strings that the parts are, joined with LF
+	compactJSON = false
+	joinedText  = true
 )
 
 // store writes the structured copy of a block and makes the body of its parts, as pieces of that copy where there is one.
-func (m *mapper) store(b *block, stored canonical.Value, form bodyForm) {
+func (m *mapper) store(b *block, stored canonical.Value, texts bool) {
 	m.stored = stored
 	inline := b.repeated != 0 || len(m.parts) > maxSpanParts
 	m.marks = m.marks[:0]
@@ -176,7 +140,7 @@ func (m *mapper) store(b *block, stored canonical.Value, form bodyForm) {
 	}
 	switch {
 	case len(m.parts) == 0:
-	case inline && form == compactJSON:
+	case inline && !texts:
 		m.text = canonical.AppendValue(m.text[:0], m.parts[0])
 		m.ev.Body = sdkplugin.Inline(m.text)
 	case inline:
@@ -185,7 +149,7 @@ func (m *mapper) store(b *block, stored canonical.Value, form bodyForm) {
 		m.spans = m.spans[:0]
 		for _, mark := range m.marks {
 			m.spans = append(m.spans, sdkplugin.Span{
-				Offset: uint32(mark.Start), Length: uint32(mark.End - mark.Start), Quoted: form == joinedText,
+				Offset: uint32(mark.Start), Length: uint32(mark.End - mark.Start), Quoted: texts,
 			})
 		}
 		m.ev.Body = sdkplugin.Value{Present: true, Spans: m.spans}

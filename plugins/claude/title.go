@@ -2,7 +2,9 @@ package claude
 
 import (
 	"bytes"
-	"unicode"
+	"cmp"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -11,28 +13,20 @@ const maxTitle = 200
 
 // oneLine returns a text as a title: white space collapsed, trimmed, cut to maxTitle characters.
 func oneLine(text []byte) string {
-	var out []byte
-	count, space := 0, false
-	for len(text) > 0 && count < maxTitle {
-		r, size := utf8.DecodeRune(text)
-		if unicode.IsSpace(r) {
-			space = len(out) > 0
-			text = text[size:]
-			continue
-		}
-		if space {
+	var out []rune
+	for word := range bytes.FieldsSeq(text) {
+		if len(out) > 0 {
 			out = append(out, ' ')
-			count++
-			space = false
-			if count == maxTitle {
-				break
-			}
 		}
-		out = append(out, text[:size]...)
-		text = text[size:]
-		count++
+		for len(word) > 0 && len(out) <= maxTitle {
+			r, size := utf8.DecodeRune(word)
+			out, word = append(out, r), word[size:]
+		}
+		if len(out) > maxTitle {
+			break
+		}
 	}
-	return string(bytes.TrimSuffix(out, []byte(" ")))
+	return strings.TrimRight(string(out[:min(len(out), maxTitle)]), " ")
 }
 
 // commandTitle returns a slash command as a person typed it: its name and its arguments.
@@ -51,10 +45,7 @@ func commandTitle(text []byte) string {
 }
 
 func between(text []byte, open, close string) []byte {
-	_, rest, found := bytes.Cut(text, []byte(open))
-	if !found {
-		return nil
-	}
+	_, rest, _ := bytes.Cut(text, []byte(open))
 	inside, _, found := bytes.Cut(rest, []byte(close))
 	if !found {
 		return nil
@@ -64,18 +55,19 @@ func between(text []byte, open, close string) []byte {
 
 // titles collects everything that may become the title of a session.
 type titles struct {
-	custom    []string // given by the user: the last few different ones, the newest last
-	worktrees []string // names of worktrees, which some builds write as custom titles
-	ai        string   // the last one made by the model
-	summaries []summaryTitle
-	prompt    string // the first one typed by a person
-	command   string // the first slash command
+	Custom    []string // given by the user: the last few different ones, the newest last
+	Worktrees []string // names of worktrees, which some builds write as custom titles
+	AI        string   // the last one made by the model
+	Summaries []summaryTitle
+	Prompt    string // the first one typed by a person
+	Command   string // the first slash command
 }
 
-// summaryTitle is a summary and the record that it ends at, by its hash.
+// summaryTitle is a summary and the record that it ends at. Own: the record is one of the file.
 type summaryTitle struct {
-	leaf  uint64
-	title string
+	Leaf  fingerprint
+	Title string
+	Own   bool
 }
 
 // How many candidates are kept. More than one custom title matters only while worktree names take the newest away.
@@ -86,16 +78,16 @@ const (
 )
 
 func (t *titles) addCustom(text []byte) {
-	t.custom = keepLast(t.custom, oneLine(text), maxCustomTitles)
+	t.Custom = keepLast(t.Custom, oneLine(text), maxCustomTitles)
 }
 
 func (t *titles) addWorktree(name []byte) {
-	t.worktrees = keepLast(t.worktrees, oneLine(name), maxWorktrees)
+	t.Worktrees = keepLast(t.Worktrees, oneLine(name), maxWorktrees)
 }
 
 func (t *titles) addAI(text []byte) {
 	if title := oneLine(text); title != "" {
-		t.ai = title
+		t.AI = title
 	}
 }
 
@@ -104,24 +96,21 @@ func (t *titles) addSummary(leaf, text []byte) {
 	if title == "" || len(leaf) == 0 {
 		return
 	}
-	if len(t.summaries) == maxSummaries {
-		t.summaries = append(t.summaries[:0], t.summaries[1:]...)
-	}
-	t.summaries = append(t.summaries, summaryTitle{hashOf(uuidDomain, leaf, 0), title})
+	t.Summaries = append(t.Summaries[max(0, len(t.Summaries)-maxSummaries+1):], summaryTitle{Leaf: fingerprintOf(leaf), Title: title})
 }
 
 // addTyped takes what a user typed: a prompt or a slash command, possibly behind reminders and editor context.
 func (t *titles) addTyped(text []byte) {
-	if t.prompt != "" {
+	if t.Prompt != "" {
 		return
 	}
 	text = withoutSpans(text)
 	switch classOf(text, text) {
 	case plainText:
-		t.prompt = oneLine(text)
+		t.Prompt = oneLine(text)
 	case commandText:
-		if t.command == "" {
-			t.command = commandTitle(text)
+		if t.Command == "" {
+			t.Command = commandTitle(text)
 		}
 	}
 }
@@ -131,53 +120,26 @@ func keepLast(list []string, text string, limit int) []string {
 	if text == "" {
 		return list
 	}
-	kept := list[:0]
-	for _, old := range list {
-		if old != text {
-			kept = append(kept, old)
-		}
-	}
-	if len(kept) == limit {
-		kept = append(kept[:0], kept[1:]...)
-	}
-	return append(kept, text)
+	list = slices.DeleteFunc(list, func(old string) bool { return old == text })
+	return append(list[max(0, len(list)-limit+1):], text)
 }
 
 // pick returns the title: the user's own, that of the sidecar, the model's, a summary of this very session, what was typed
 // first, the description an agent was started with. For agents the description comes before the prompt.
-func (t *titles) pick(sidecar, description string, agent bool, uuids *hashSet) string {
-	for i := len(t.custom) - 1; i >= 0; i-- {
-		if !contains(t.worktrees, t.custom[i]) {
-			return t.custom[i]
-		}
-	}
-	if sidecar != "" {
-		return sidecar
-	}
-	if t.ai != "" {
-		return t.ai
-	}
-	for i := len(t.summaries) - 1; i >= 0; i-- {
-		if uuids.has(t.summaries[i].leaf) {
-			return t.summaries[i].title
-		}
-	}
-	if agent && description != "" {
-		return description
-	}
-	for _, title := range [...]string{t.prompt, t.command, description} {
-		if title != "" {
+func (t *titles) pick(sidecar, description string, agent bool) string {
+	for _, title := range slices.Backward(t.Custom) {
+		if !slices.Contains(t.Worktrees, title) {
 			return title
 		}
 	}
-	return ""
-}
-
-func contains(list []string, text string) bool {
-	for _, s := range list {
-		if s == text {
-			return true
+	summary, first := "", ""
+	for _, s := range t.Summaries {
+		if s.Own {
+			summary = s.Title
 		}
 	}
-	return false
+	if agent {
+		first = description
+	}
+	return cmp.Or(sidecar, t.AI, summary, first, t.Prompt, t.Command, description)
 }

@@ -16,22 +16,17 @@ var toolRole = []byte(sdkplugin.RoleTool)
 
 // toolCall gives one call. Its body and its arguments are the input, as it stands in the structured copy of the block.
 func (m *mapper) toolCall(b *block, idx int) error {
-	native := m.rec.nativeRole()
-	m.draft(nativeCall, native, sdkplugin.ToolCall, role(native))
+	m.draft(nativeCall, sdkplugin.ToolCall, view(m.rec.nativeRole()))
 	m.block = b
 	m.walk.block(b.v)
 	m.walk.settle()
 	m.literalEnd = len(m.walk.facts)
-	stored, err := m.rewritten(b.v, false)
+	stored, err := m.rewritten(rewriter{}, b.v, nil)
 	if err != nil {
 		return err
 	}
-	var input canonical.Value
-	if !b.lost(argumentsChannel) {
-		input = stored.Get("input")
-	}
 	m.parts = m.parts[:0]
-	if !input.IsNull() {
+	if input := stored.Get("input"); !b.lost(argumentsChannel) && !input.IsNull() {
 		m.parts = append(m.parts, input)
 	}
 	m.store(b, stored, compactJSON)
@@ -51,80 +46,89 @@ func (m *mapper) toolCall(b *block, idx int) error {
 
 // invoke adds the invocation if the block names both its id and its tool.
 func (m *mapper) invoke(b *block, arguments sdkplugin.Capture) {
-	id, name := unless(b.lost(callIDChannel), b.id.Str()), unless(b.lost(toolNameChannel), b.name.Str())
-	if len(id) == 0 || len(name) == 0 {
-		return
+	name := b.str(nameMember, toolNameChannel)
+	if len(name) > 0 {
+		m.setCallID(b.str(idMember, callIDChannel))
 	}
-	m.setCallID(id)
 	if m.ev.CallID == nil {
 		return
 	}
 	m.invocation = sdkplugin.Invocation{Tool: view(name), Arguments: arguments, StartedAt: m.at}
-	if server, tool, ok := b.mcp(); ok {
+	if server, tool := b.mcp(); server != nil {
 		m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = "mcp", view(server), view(tool)
 	}
 	m.ev.Invocation = &m.invocation
 }
 
+// setCallID sets the id of a call, unless it is empty or too long for a key.
 func (m *mapper) setCallID(id []byte) {
+	const head = 1 + 8
 	m.callID = id
-	m.callKey = typedCallID(m.callKey[:0], id)
-	m.ev.CallID = m.callKey
+	if len(id) > 0 && len(id)+head <= sdkplugin.MaxTypedKey {
+		m.callKey = sdkplugin.AppendUtf8(m.callKey[:0], id)
+		m.ev.CallID = m.callKey
+	}
 }
 
 // toolResult gives the result of a call. What the client knows about version control goes to the first result of a record.
 func (m *mapper) toolResult(b *block, idx int, first bool) error {
-	m.draft(nativeOutput, toolRole, sdkplugin.ToolOutput, sdkplugin.RoleTool)
-	m.block = b
-	m.walk.block(b.v)
-	m.walk.resultFiles(m.rec.toolUseResult)
-	m.literalEnd = len(m.walk.facts)
 	var operation canonical.Value
 	if op := m.rec.toolUseResult.Get("gitOperation"); first && op.IsObject() {
 		operation = op
-		m.walk.gitOperation(op)
 	}
-	m.walk.settle()
-	m.literalEnd = min(m.literalEnd, len(m.walk.facts))
-
-	stored, err := m.withOperation(b.v, operation)
+	m.draftOutput(b, m.rec.toolUseResult, operation)
+	var extra []byte
+	if m.added = operation.Exists(); m.added {
+		extra = append([]byte(`"gitOperation":`), operation.Raw()...)
+	}
+	stored, err := m.rewritten(rewriter{}, b.v, extra)
 	if err != nil {
 		return err
 	}
-	content := readable(b, stored)
-	m.parts = m.parts[:0]
-	switch {
-	case content.IsString():
-		m.parts = append(m.parts, content)
-	default:
-		for element := range content.Elems {
-			if text := element.Get("text"); element.Get("type").StrEquals("text") && text.IsString() {
-				m.parts = append(m.parts, text)
-			}
+	content := m.readable(stored)
+	for element := range content.Elems {
+		if text := element.Get("text"); element.Get("type").StrEquals("text") && text.IsString() {
+			m.parts = append(m.parts, text)
 		}
 	}
-	return m.output(b, stored, content, idx)
+	return m.output(stored, content, b.resultCallID(), idx)
 }
 
 // serverResult gives the result of a call that the API ran: what a person can read of it.
 func (m *mapper) serverResult(b *block, idx int) error {
-	m.draft(nativeOutput, toolRole, sdkplugin.ToolOutput, sdkplugin.RoleTool)
-	m.block = b
-	m.walk.block(b.v)
-	m.walk.settle()
-	m.literalEnd = len(m.walk.facts)
-	stored, err := m.rewritten(b.v, true)
+	m.draftOutput(b, canonical.Value{}, canonical.Value{})
+	stored, err := m.rewritten(rewriter{encrypted: true}, b.v, nil)
 	if err != nil {
 		return err
 	}
-	content := readable(b, stored)
-	m.parts = m.parts[:0]
-	if content.IsString() {
-		m.parts = append(m.parts, content)
-	} else {
-		m.readableParts(content)
+	content := m.readable(stored)
+	m.readableParts(content)
+	return m.output(stored, content, b.resultCallID(), idx)
+}
+
+// clientResult gives the result that only the client's own member holds, without a block of the conversation.
+func (m *mapper) clientResult(idx int) error {
+	r := &m.rec
+	m.draftOutput(&m.noBlock, r.toolUseResult, r.toolUseResult.Get("gitOperation"))
+	m.walk.rewrite = true
+	stored, err := m.rewritten(rewriter{visible: r.messageContent}, r.root, nil)
+	if err != nil {
+		return err
 	}
-	return m.output(b, stored, content, idx)
+	return m.output(stored, stored.Get("toolUseResult"), r.root.Get("sourceToolUseID").Str(), idx)
+}
+
+// draftOutput starts the draft of a result with its facts: those of the block, of the client's own result object, and of what
+// that says about version control.
+func (m *mapper) draftOutput(b *block, client, operation canonical.Value) {
+	m.draft(nativeOutput, sdkplugin.ToolOutput, sdkplugin.RoleTool)
+	m.block, m.parts = b, m.parts[:0]
+	m.walk.block(b.v)
+	m.walk.resultFiles(client)
+	m.literalEnd = len(m.walk.facts)
+	m.walk.gitOperation(operation)
+	m.walk.settle()
+	m.literalEnd = min(m.literalEnd, len(m.walk.facts))
 }
 
 // readableParts collects text, title and address of every object inside a value, in this order in each object.
@@ -148,83 +152,41 @@ func (m *mapper) readableParts(v canonical.Value) {
 	}
 }
 
-// readable returns the content of a result unless a repeated key makes it unreadable.
-func readable(b *block, stored canonical.Value) canonical.Value {
-	if b.lost(contentChannel) {
+// readable returns the content of the draft's result unless a repeated key makes it unreadable.
+func (m *mapper) readable(stored canonical.Value) canonical.Value {
+	if m.block.lost(contentChannel) {
 		return canonical.Value{}
 	}
 	return stored.Get("content")
 }
 
-// output finishes a result whose text is m.parts.
-func (m *mapper) output(b *block, stored, content canonical.Value, idx int) error {
+// output finishes a result: its text is content if that is one, else m.parts.
+func (m *mapper) output(stored, content canonical.Value, callID []byte, idx int) error {
+	b := m.block
+	if content.IsString() {
+		m.parts = append(m.parts[:0], content)
+	}
 	m.store(b, stored, joinedText)
 	if len(m.parts) == 0 {
 		m.ev.Body = sdkplugin.Inline(resultWithoutText)
 	}
-	if id := b.resultCallID(); len(id) > 0 {
-		m.setCallID(id)
+	if m.setCallID(callID); m.ev.CallID == nil {
+		return m.fitAndGive(idx)
 	}
-	if m.ev.CallID != nil {
-		m.result = sdkplugin.Result{CompletedAt: m.at}
-		if failed, _ := b.isError.Bool(); failed {
-			m.result.Status = "error"
-		}
-		switch {
-		case b.lost(contentChannel):
-			m.result.Text = sdkplugin.Unavailable()
-		case content.IsString():
-			m.result.Text = sdkplugin.Present(m.ev.Body)
-		}
-		m.result.Structured = m.wholeCapture(b)
-		m.ev.Result = &m.result
+	m.result = sdkplugin.Result{CompletedAt: m.at}
+	if failed, _ := b.m[isErrorMember].Bool(); failed {
+		m.result.Status = "error"
 	}
-	return m.fitAndGive(idx)
-}
-
-// wholeCapture captures the structured copy as a whole.
-func (m *mapper) wholeCapture(b *block) sdkplugin.Capture {
-	if b.repeated != 0 {
-		return sdkplugin.Unavailable()
+	switch {
+	case b.lost(contentChannel):
+		m.result.Text = sdkplugin.Unavailable()
+	case content.IsString():
+		m.result.Text = sdkplugin.Present(m.ev.Body)
 	}
-	m.whole = append(m.whole[:0], sdkplugin.Span{Length: uint32(len(m.ev.Structured))})
-	return sdkplugin.Present(sdkplugin.Value{Present: true, Spans: m.whole})
-}
-
-// clientResult gives the result that only the client's own member holds, without a block of the conversation.
-func (m *mapper) clientResult(idx int) error {
-	r := &m.rec
-	m.draft(nativeOutput, toolRole, sdkplugin.ToolOutput, sdkplugin.RoleTool)
-	m.walk.resultFiles(r.toolUseResult)
-	m.literalEnd = len(m.walk.facts)
-	m.walk.gitOperation(r.toolUseResult.Get("gitOperation"))
-	m.walk.settle()
-	m.literalEnd = min(m.literalEnd, len(m.walk.facts))
-
-	m.rewriter = rewriter{dst: m.rewriter.dst[:0], visible: r.messageContent}
-	m.rewriter.object(r.root, nil, nil)
-	stored, err := m.reparsed()
-	if err != nil {
-		return err
+	if m.result.Structured = sdkplugin.Unavailable(); b.repeated == 0 {
+		m.whole = append(m.whole[:0], sdkplugin.Span{Length: uint32(len(m.ev.Structured))})
+		m.result.Structured = sdkplugin.Present(sdkplugin.Value{Present: true, Spans: m.whole})
 	}
-	m.parts = m.parts[:0]
-	text := stored.Get("toolUseResult")
-	if text.IsString() {
-		m.parts = append(m.parts, text)
-	}
-	m.store(&m.noBlock, stored, joinedText)
-	if len(m.parts) == 0 {
-		m.ev.Body = sdkplugin.Inline(resultWithoutText)
-	}
-	if id := r.sourceToolUseID.Str(); len(id) > 0 {
-		m.setCallID(id)
-	}
-	if m.ev.CallID != nil {
-		m.result = sdkplugin.Result{CompletedAt: m.at, Structured: m.wholeCapture(&m.noBlock)}
-		if text.IsString() {
-			m.result.Text = sdkplugin.Present(m.ev.Body)
-		}
-		m.ev.Result = &m.result
-	}
+	m.ev.Result = &m.result
 	return m.fitAndGive(idx)
 }

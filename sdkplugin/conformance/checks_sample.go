@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,27 +34,13 @@ func (k *kit) sampleRoute(path string) *historyv1.Route {
 }
 
 // listSample lists the sample.
-func (k *kit) listSample(ctx context.Context) (*process, *historyv1.Route, *inventory, error) {
-	path, err := filepath.Abs(k.cfg.Sample.Path)
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	p, err := k.live()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	route := k.sampleRoute(path)
-	inv, err := p.inventory(ctx, route)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+func (k *kit) listSample() (*historyv1.Route, *inventory) {
+	route := k.sampleRoute(must(filepath.EvalSymlinks(must(filepath.Abs(k.cfg.Sample.Path)))))
+	inv := k.live().inventory(k.ctx, route)
 	if len(inv.sources) == 0 {
-		return nil, nil, nil, errors.New("no sources in the sample")
+		failf("no sources in the sample")
 	}
-	return p, route, inv, nil
+	return route, inv
 }
 
 // part is the beginning of the inventory that is looked at.
@@ -70,111 +54,57 @@ func (i *inventory) part() *inventory {
 	return i
 }
 
-func (k *kit) sampleInventory(ctx context.Context) (string, error) {
-	p, route, first, err := k.listSample(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := k.sourcesValid(first); err != nil {
-		return "", err
-	}
-	second, err := p.inventory(ctx, route)
-	if err != nil {
-		return "", err
-	}
-	if err := sameInventory(first, second); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d sources, state %v", len(first.sources), first.state()), nil
-}
-
-func (k *kit) sampleScan(ctx context.Context) (string, error) {
-	p, route, inv, err := k.listSample(ctx)
-	if err != nil {
-		return "", err
-	}
-	inv = inv.part()
-	jobs := make([]scanJob, len(inv.sources))
-	for i, s := range inv.sources {
-		jobs[i].source = s
-	}
-	var scans [2][]*transcript
-	for i := range scans {
-		if scans[i], err = p.scan(ctx, route, jobs...); err != nil {
-			return "", err
-		}
-	}
+func (k *kit) sampleScan() string {
+	route, inv := k.listSample()
+	k.sourcesValid(inv)
+	k.listsTheSame(route, inv)
+	jobs := inv.part().jobs(nil)
+	scans, again := k.live().scan(k.ctx, route, jobs...), k.live().scan(k.ctx, route, jobs...)
 	failed, events, rejected := 0, 0, uint64(0)
-	for i, t := range scans[0] {
-		if diff := t.differs(scans[1][i]); diff != "" {
-			return "", fmt.Errorf("%q, read twice: %s", t.source.Locator, diff)
+	for i, t := range scans {
+		if diff := t.differs(again[i]); diff != "" {
+			failf("%q, read twice: %s", t.source.Locator, diff)
 		}
 		if t.failure != nil {
-			if failed++; knownClass(t.failure) != nil {
-				return "", fmt.Errorf("%q: %w", t.source.Locator, knownClass(t.failure))
-			}
+			failed++
+			try(knownClass(t.failure))
 			continue
 		}
-		if err := t.accounted(); err != nil {
-			return "", err
-		}
-		if err := t.valid(); err != nil {
-			return "", fmt.Errorf("%q: %w", t.source.Locator, err)
-		}
+		try(t.accounted())
+		try(t.valid())
 		events += len(t.events)
 		rejected += t.end.Counts.GetRejected()
 	}
 	if events == 0 {
-		return "", fmt.Errorf("no event in %d sources", len(jobs))
+		failf("no event in %d sources", len(jobs))
 	}
-	return fmt.Sprintf("%d sources, %d failed; %d events, %d records rejected", len(jobs), failed, events, rejected), nil
+	return fmt.Sprintf("%d sources listed, %d read, %d failed; %d events, %d records rejected", len(inv.sources), len(jobs), failed, events, rejected)
 }
 
 // sampleAppend cuts copies of the files in half, lets them be read, completes
 // them, and compares reading on with reading in full.
-func (k *kit) sampleAppend(ctx context.Context) (string, error) {
-	p, route, inv, err := k.listSample(ctx)
-	if err != nil {
-		return "", err
-	}
-	dir, err := k.workspace()
-	if err != nil {
-		return "", err
-	}
-	copied := k.sampleRoute(dir)
+func (k *kit) sampleAppend() string {
+	route, inv := k.listSample()
+	copied := k.sampleRoute(k.workspace())
 	whole := map[string][]byte{}
 	for _, s := range inv.part().sources {
 		content, head, ok := halved(filepath.Join(route.Path, filepath.FromSlash(s.Locator)))
 		if !ok || s.Locator == "" {
 			continue
 		}
-		if err := writeFile(filepath.Join(dir, filepath.FromSlash(s.Locator)), head); err != nil {
-			return "", err
-		}
+		try(writeFile(filepath.Join(copied.Path, filepath.FromSlash(s.Locator)), head))
 		if whole[s.Locator] = content; len(whole) == sampleAppends {
 			break
 		}
 	}
 	if len(whole) == 0 {
-		return "", notRun{"no file of the sample is text of several lines"}
+		skipf("no file of the sample is text of several lines")
 	}
-	halves, err := k.scanWhatCan(ctx, p, copied, nil)
-	if err != nil {
-		return "", err
-	}
+	halves := k.scanWhatCan(copied, nil)
 	for locator, content := range whole {
-		if err := writeFile(filepath.Join(dir, filepath.FromSlash(locator)), content); err != nil {
-			return "", err
-		}
+		try(writeFile(filepath.Join(copied.Path, filepath.FromSlash(locator)), content))
 	}
-	grown, err := k.scanWhatCan(ctx, p, copied, halves)
-	if err != nil {
-		return "", err
-	}
-	full, err := k.scanWhatCan(ctx, p, copied, nil)
-	if err != nil {
-		return "", err
-	}
+	grown, full := k.scanWhatCan(copied, halves), k.scanWhatCan(copied, nil)
 	appended := 0
 	for locator, t := range grown {
 		base, want := halves[locator], full[locator]
@@ -182,44 +112,26 @@ func (k *kit) sampleAppend(ctx context.Context) (string, error) {
 			continue
 		}
 		appended++
-		sum := *t
-		sum.events = append(base.events[:len(base.events):len(base.events)], t.events...)
-		sum.rejections = append(base.rejections[:len(base.rejections):len(base.rejections)], t.rejections...)
-		if diff := sum.differs(want); diff != "" {
-			return "", fmt.Errorf("%q, appended and full: %s", locator, diff)
+		if diff := t.after(base).differs(want); diff != "" {
+			failf("%q, appended and full: %s", locator, diff)
 		}
 	}
 	if appended == 0 {
-		return "", notRun{"the provider reads no file of the sample on"}
+		skipf("the provider reads no file of the sample on")
 	}
-	return fmt.Sprintf("%d of %d files were read on", appended, len(whole)), nil
+	return fmt.Sprintf("%d of %d files were read on", appended, len(whole))
 }
 
 // scanWhatCan scans everything below a route, in append where there is a base
 // with a frontier, and leaves out what fails.
-func (k *kit) scanWhatCan(ctx context.Context, p *process, route *historyv1.Route, bases map[string]*transcript) (map[string]*transcript, error) {
-	inv, err := p.inventory(ctx, route)
-	if err != nil {
-		return nil, err
-	}
-	jobs := make([]scanJob, len(inv.sources))
-	for i, s := range inv.sources {
-		jobs[i].source = s
-		if base := bases[s.Locator]; base != nil && len(base.end.Frontier) > 0 {
-			jobs[i].base = base
-		}
-	}
-	scans, err := p.scan(ctx, route, jobs...)
-	if err != nil {
-		return nil, err
-	}
+func (k *kit) scanWhatCan(route *historyv1.Route, bases map[string]*transcript) map[string]*transcript {
 	out := map[string]*transcript{}
-	for _, t := range scans {
+	for _, t := range k.live().scan(k.ctx, route, k.live().inventory(k.ctx, route).jobs(bases)...) {
 		if t.failure == nil {
 			out[t.source.Locator] = t
 		}
 	}
-	return out, nil
+	return out
 }
 
 // halved returns a file of lines, and its lines up to the middle.

@@ -41,6 +41,7 @@ const (
 // kit is one run of the checks.
 type kit struct {
 	cfg       Config
+	ctx       context.Context
 	dir       string
 	dirs      int
 	sockets   string
@@ -49,12 +50,13 @@ type kit struct {
 	lines     LineFixture // nil when the fixture has no files of lines
 }
 
-// check is one promise.
+// check is one promise. run returns what was measured; it ends early by failf,
+// skipf or must.
 type check struct {
 	name  string
 	about string
 	needs need
-	run   func(*kit, context.Context) (detail string, err error)
+	run   func(*kit) (detail string)
 }
 
 // need says what a check cannot do without.
@@ -68,10 +70,34 @@ const (
 	sample
 )
 
-// notRun is the error of a check that found out that it cannot run here.
-type notRun struct{ why string }
+// verdict is what ends a check early, as FailNow ends a test: dozens of steps
+// that each may fail would hide what a check does.
+type verdict struct {
+	status Status
+	detail string
+}
 
-func (n notRun) Error() string { return n.why }
+func failf(format string, args ...any) { panic(verdict{Failed, fmt.Sprintf(format, args...)}) }
+func skipf(format string, args ...any) { panic(verdict{NotRun, fmt.Sprintf(format, args...)}) }
+
+// errNotHere is wrapped by errors that say what this system cannot do.
+var errNotHere = errors.New("not possible here")
+
+// try ends the check when err is an error.
+func try(err error) {
+	switch {
+	case errors.Is(err, errNotHere):
+		skipf("%v", err)
+	case err != nil:
+		failf("%v", err)
+	}
+}
+
+// must is the value, or the end of the check.
+func must[T any](value T, err error) T {
+	try(err)
+	return value
+}
 
 // Check runs all checks. It returns early, with the rest not run, when ctx is
 // done.
@@ -79,7 +105,7 @@ func Check(ctx context.Context, cfg Config) Report {
 	if cfg.Sources == 0 {
 		cfg.Sources = 10000
 	}
-	k := &kit{cfg: cfg, dir: cfg.Dir}
+	k := &kit{cfg: cfg, ctx: ctx, dir: cfg.Dir}
 	k.lines, _ = cfg.Fixture.(LineFixture)
 	defer func() { k.shared.stop() }()
 	var report Report
@@ -103,10 +129,10 @@ func Check(ctx context.Context, cfg Config) Report {
 		k.dir = dir
 	}
 	for _, c := range checks {
-		if !k.wanted(c) {
+		if len(cfg.Only) > 0 && c.name != "describe" && !slices.Contains(cfg.Only, c.name) {
 			continue
 		}
-		outcome := k.outcome(ctx, c)
+		outcome := k.outcome(c)
 		report.Checks = append(report.Checks, outcome)
 		if cfg.Report != nil {
 			cfg.Report(outcome)
@@ -114,10 +140,6 @@ func Check(ctx context.Context, cfg Config) Report {
 	}
 	report.Provider = k.described
 	return report
-}
-
-func (k *kit) wanted(c check) bool {
-	return len(k.cfg.Only) == 0 || c.name == "describe" || slices.Contains(k.cfg.Only, c.name)
 }
 
 // Names returns the names of all checks in their order.
@@ -129,30 +151,28 @@ func Names() []string {
 	return names
 }
 
-func (k *kit) outcome(ctx context.Context, c check) Outcome {
-	o := Outcome{Name: c.name, About: c.about, Status: NotRun}
-	if o.Detail = k.missing(ctx, c); o.Detail != "" {
+func (k *kit) outcome(c check) (o Outcome) {
+	o = Outcome{Name: c.name, About: c.about, Status: NotRun}
+	if o.Detail = k.missing(c); o.Detail != "" {
 		return o
 	}
 	began := time.Now()
-	detail, err := c.run(k, ctx)
-	o.Duration = time.Since(began)
-	var skip notRun
-	switch {
-	case errors.As(err, &skip):
-		o.Detail = skip.why
-	case err != nil:
-		o.Status, o.Detail = Failed, err.Error()
-	default:
-		o.Status, o.Passed, o.Detail = Passed, true, detail
-	}
+	defer func() {
+		o.Duration = time.Since(began)
+		if v, early := recover().(verdict); early {
+			o.Status, o.Detail = v.status, v.detail
+		}
+		o.Passed = o.Status == Passed
+	}()
+	o.Detail = c.run(k)
+	o.Status = Passed
 	return o
 }
 
 // missing says why a check cannot run; "" = it can.
-func (k *kit) missing(ctx context.Context, c check) string {
+func (k *kit) missing(c check) string {
 	switch {
-	case ctx.Err() != nil:
+	case k.ctx.Err() != nil:
 		return "the run was cancelled"
 	case len(k.cfg.Command) == 0:
 		return "no command was given"
@@ -169,26 +189,29 @@ func (k *kit) missing(ctx context.Context, c check) string {
 }
 
 // workspace is a new empty directory.
-func (k *kit) workspace() (string, error) {
+func (k *kit) workspace() string {
 	k.dirs++
 	dir := filepath.Join(k.dir, fmt.Sprintf("w%02d", k.dirs))
-	return dir, os.MkdirAll(dir, 0o700)
+	try(os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+// location is the first place that the provider declares for its first format.
+func (k *kit) location() *historyv1.Location {
+	for _, l := range k.described.Locations {
+		if l.Format == k.described.Formats[0].Name {
+			return l
+		}
+	}
+	return nil
 }
 
 // route is the fixture's route at a path, or, without a fixture, the first
 // that the provider declares.
 func (k *kit) route(path string) *historyv1.Route {
-	var format, role string
+	format, role := k.described.Formats[0].Name, k.location().GetRole()
 	if k.cfg.Fixture != nil {
 		format, role = k.cfg.Fixture.Route()
-	} else {
-		format = k.described.Formats[0].Name
-		for _, l := range k.described.Locations {
-			if l.Format == format {
-				role = l.Role
-				break
-			}
-		}
 	}
 	lineage := make([]byte, 32)
 	for i := range lineage {
@@ -198,57 +221,25 @@ func (k *kit) route(path string) *historyv1.Route {
 }
 
 // history writes sessions into a new directory and returns its route.
-func (k *kit) history(sessions, records int) (*historyv1.Route, error) {
-	dir, err := k.workspace()
-	if err != nil {
-		return nil, err
+func (k *kit) history(sessions, records int) *historyv1.Route {
+	route := k.route(k.workspace())
+	if err := k.cfg.Fixture.Write(route.Path, 0, sessions, records); err != nil {
+		failf("the fixture cannot write: %v", err)
 	}
-	if err := k.cfg.Fixture.Write(dir, 0, sessions, records); err != nil {
-		return nil, fmt.Errorf("the fixture cannot write: %w", err)
+	return route
+}
+
+// grow adds records to session 0, which has some already.
+func (k *kit) grow(route *historyv1.Route, have, records int) {
+	if err := k.cfg.Fixture.Append(route.Path, 0, have, records); err != nil {
+		failf("the fixture cannot append: %v", err)
 	}
-	return k.route(dir), nil
 }
 
 // listed is history and its inventory.
-func (k *kit) listed(ctx context.Context, sessions, records int) (*process, *historyv1.Route, *inventory, error) {
-	p, err := k.live()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	route, err := k.history(sessions, records)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	inv, err := p.inventory(ctx, route)
-	return p, route, inv, err
-}
-
-// scanAll scans every source of an inventory in mode full, and none may fail.
-func (p *process) scanAll(ctx context.Context, route *historyv1.Route, inv *inventory) ([]*transcript, error) {
-	jobs := make([]scanJob, len(inv.sources))
-	for i, s := range inv.sources {
-		jobs[i].source = s
-	}
-	out, err := p.scan(ctx, route, jobs...)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range out {
-		if err := t.succeeded(historyv1.Mode_MODE_FULL); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func (t *transcript) succeeded(mode historyv1.Mode) error {
-	switch {
-	case t.failure != nil:
-		return fmt.Errorf("%q failed: %s: %s", t.source.Locator, t.failure.Class, t.failure.Message)
-	case t.begin.GetMode() != mode:
-		return fmt.Errorf("%q was read in %v, want %v", t.source.Locator, t.begin.GetMode(), mode)
-	}
-	return nil
+func (k *kit) listed(sessions, records int) (*historyv1.Route, *inventory) {
+	route := k.history(sessions, records)
+	return route, k.live().inventory(k.ctx, route)
 }
 
 // removeAll also removes what a check made unreadable.

@@ -1,7 +1,7 @@
 package conformance
 
-import "errors"
+import "fmt"
 
-func makePipe(string) error { return errors.New("no named pipes in directories") }
+func makePipe(string) error { return fmt.Errorf("named pipes in directories: %w", errNotHere) }
 
-func makeUnreadable(string) error { return notRun{"permissions are not taken away in this way here"} }
+func makeUnreadable(string) error { return fmt.Errorf("taking permissions away: %w", errNotHere) }

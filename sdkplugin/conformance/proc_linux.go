@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
 // isRunning tells whether any thread of the process runs or wants to (proc(5),
@@ -26,19 +25,4 @@ func isRunning(pid int) (running, known bool) {
 		}
 	}
 	return false, true
-}
-
-// peakMemory is VmHWM, in bytes.
-func peakMemory(pid int) (uint64, bool) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, false
-	}
-	_, rest, found := bytes.Cut(status, []byte("VmHWM:"))
-	fields := bytes.Fields(rest)
-	if !found || len(fields) == 0 {
-		return 0, false
-	}
-	kib, err := strconv.ParseUint(string(fields[0]), 10, 64)
-	return kib << 10, err == nil
 }

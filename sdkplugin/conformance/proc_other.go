@@ -3,5 +3,3 @@
 package conformance
 
 func isRunning(int) (running, known bool) { return false, false }
-
-func peakMemory(int) (uint64, bool) { return 0, false }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -31,24 +30,23 @@ func (k *kit) command() *exec.Cmd {
 }
 
 // start runs the provider and waits for the handshake.
-func (k *kit) start() (*process, error) {
+func (k *kit) start() *process {
 	stderr := &tail{}
 	cfg := sdkplugin.ClientConfig(k.command(), hclog.NewNullLogger())
 	cfg.StartTimeout = startTimeout
 	cfg.Stderr = stderr
 	p := &process{client: plugin.NewClient(cfg), stderr: stderr}
 	protocol, err := p.client.Client()
-	if err != nil {
-		p.client.Kill()
-		return nil, fmt.Errorf("%w%s", err, stderr.quote())
+	var api any
+	if err == nil {
+		api, err = protocol.Dispense(sdkplugin.PluginName)
 	}
-	api, err := protocol.Dispense(sdkplugin.PluginName)
 	if err != nil {
-		p.client.Kill()
-		return nil, err
+		p.stop()
+		failf("%v%s", err, stderr.quote())
 	}
 	p.api = api.(historyv1.ProviderClient)
-	return p, nil
+	return p
 }
 
 func (p *process) stop() {
@@ -71,16 +69,19 @@ func (p *process) describe(ctx context.Context) (*historyv1.DescribeResponse, er
 	return p.api.Describe(ctx, &historyv1.DescribeRequest{ProtocolVersion: sdkplugin.ProtocolVersion, HostVersion: "conformance"})
 }
 
+// answers ends the check when the provider is not usable any more.
+func (p *process) answers(ctx context.Context) {
+	if _, err := p.describe(ctx); err != nil {
+		failf("it does not answer any more: %v", err)
+	}
+}
+
 // live returns the shared process, started again if it has died.
-func (k *kit) live() (*process, error) {
-	if k.shared != nil && !k.shared.client.Exited() {
-		return k.shared, nil
+func (k *kit) live() *process {
+	if k.shared == nil || k.shared.client.Exited() {
+		k.shared = k.start()
 	}
-	p, err := k.start()
-	if err == nil {
-		k.shared = p
-	}
-	return p, err
+	return k.shared
 }
 
 // tail keeps the end of the provider's log, to show it with a failure.
@@ -109,18 +110,4 @@ func (t *tail) quote() string {
 		return ""
 	}
 	return fmt.Sprintf("; its log ends with %q", text)
-}
-
-// waitExit waits until the process of cmd has ended.
-func waitExit(cmd *exec.Cmd, limit time.Duration) (err error, exited bool) {
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	select {
-	case err := <-done:
-		return err, true
-	case <-time.After(limit):
-		_ = cmd.Process.Kill()
-		<-done
-		return nil, false
-	}
 }

@@ -3,9 +3,10 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -35,13 +36,22 @@ func (i *inventory) state() historyv1.RouteEnd_State {
 	return i.end.Routes[0].State
 }
 
-func (p *process) inventory(ctx context.Context, routes ...*historyv1.Route) (*inventory, error) {
+// jobs asks for every source, in append where there is a base with a frontier.
+func (i *inventory) jobs(bases map[string]*transcript) []scanJob {
+	jobs := make([]scanJob, len(i.sources))
+	for n, s := range i.sources {
+		jobs[n].source = s
+		if base := bases[s.Locator]; base != nil && len(base.end.Frontier) > 0 {
+			jobs[n].base = base
+		}
+	}
+	return jobs
+}
+
+func (p *process) inventory(ctx context.Context, routes ...*historyv1.Route) *inventory {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	stream, err := p.api.Inventory(ctx, &historyv1.InventoryRequest{Routes: routes, MaxSources: sdkplugin.MaxSources})
-	if err != nil {
-		return nil, fmt.Errorf("inventory: %w", err)
-	}
+	stream := must(p.api.Inventory(ctx, &historyv1.InventoryRequest{Routes: routes, MaxSources: sdkplugin.MaxSources}))
 	inv := &inventory{}
 	for {
 		m, err := stream.Recv()
@@ -49,37 +59,32 @@ func (p *process) inventory(ctx context.Context, routes ...*historyv1.Route) (*i
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("inventory: %w%s", err, p.stderr.quote())
+			failf("inventory: %v%s", err, p.stderr.quote())
 		}
 		if inv.end != nil {
-			return nil, errors.New("inventory: a message after the end")
+			failf("inventory: a message after the end")
 		}
 		inv.end = m.GetEnd()
 		inv.sources = append(inv.sources, m.GetSources().GetSources()...)
 		if n := len(m.GetSources().GetSources()); n > 512 {
-			return nil, fmt.Errorf("inventory: a message of %d sources, at most 512", n)
+			failf("inventory: a message of %d sources, at most 512", n)
 		}
 	}
-	if inv.end == nil {
-		return nil, errors.New("inventory: no end")
+	if inv.end == nil || len(inv.end.Routes) != len(routes) {
+		failf("inventory: states of %d routes at the end, asked for %d", len(inv.end.GetRoutes()), len(routes))
 	}
-	if len(inv.end.Routes) != len(routes) {
-		return nil, fmt.Errorf("inventory: states of %d routes, asked for %d", len(inv.end.Routes), len(routes))
-	}
-	return inv, nil
+	return inv
 }
 
 // transcript is what a scan said about one source.
 type transcript struct {
 	source     *historyv1.Source
-	asked      historyv1.Mode
 	begin      *historyv1.SourceBegin
 	sessions   map[uint32]*historyv1.Session
 	events     []*historyv1.Event
 	rejections []*historyv1.Rejection
 	end        *historyv1.SourceEnd
 	failure    *historyv1.SourceFailure
-	batches    int
 }
 
 // scanJob asks for one source.
@@ -89,21 +94,14 @@ type scanJob struct {
 	base *transcript
 }
 
-// scan reads sources of one route and checks the order of messages. Errors
-// are broken promises of the stream itself.
-func (p *process) scan(ctx context.Context, route *historyv1.Route, jobs ...scanJob) ([]*transcript, error) {
+// scan reads sources of one route and checks the order of messages.
+func (p *process) scan(ctx context.Context, route *historyv1.Route, jobs ...scanJob) []*transcript {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	stream, err := p.api.Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("scan: %w", err)
-	}
+	stream := must(p.api.Scan(ctx))
 	out := make([]*transcript, len(jobs))
 	for i, job := range jobs {
-		out[i] = &transcript{source: job.source, asked: historyv1.Mode_MODE_FULL, sessions: map[uint32]*historyv1.Session{}}
-		if job.base != nil {
-			out[i].asked = historyv1.Mode_MODE_APPEND
-		}
+		out[i] = &transcript{source: job.source, sessions: map[uint32]*historyv1.Session{}}
 	}
 	// Both directions at once: the provider takes a source only when it has
 	// room for it. A broken stream shows when receiving.
@@ -121,18 +119,72 @@ func (p *process) scan(ctx context.Context, route *historyv1.Route, jobs ...scan
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("scan: %w%s", err, p.stderr.quote())
+			failf("scan: %v%s", err, p.stderr.quote())
 		}
 		if err := take(out, m); err != nil {
-			return nil, fmt.Errorf("scan: %w", err)
+			failf("scan: %v", err)
 		}
 	}
 	for _, t := range out {
 		if t.end == nil && t.failure == nil {
-			return nil, fmt.Errorf("scan: the stream ended without an end of %q", t.source.Locator)
+			failf("scan: the stream ended without an end of %q", t.source.Locator)
 		}
 	}
-	return out, nil
+	return out
+}
+
+// scanAll scans every source of an inventory in mode full, and none may fail.
+func (p *process) scanAll(ctx context.Context, route *historyv1.Route, inv *inventory) []*transcript {
+	out := p.scan(ctx, route, inv.jobs(nil)...)
+	for _, t := range out {
+		try(t.succeeded(historyv1.Mode_MODE_FULL))
+	}
+	return out
+}
+
+func (t *transcript) succeeded(mode historyv1.Mode) error {
+	switch {
+	case t.failure != nil:
+		return fmt.Errorf("%q failed: %s: %s", t.source.Locator, t.failure.Class, t.failure.Message)
+	case t.begin.GetMode() != mode:
+		return fmt.Errorf("%q was read in %v, want %v", t.source.Locator, t.begin.GetMode(), mode)
+	}
+	return nil
+}
+
+// after is what base and the append that went on behind it say together.
+func (t *transcript) after(base *transcript) *transcript {
+	if t.begin.GetMode() != historyv1.Mode_MODE_APPEND {
+		return t
+	}
+	whole := *t
+	whole.events = slices.Concat(base.events, t.events)
+	whole.rejections = slices.Concat(base.rejections, t.rejections)
+	return &whole
+}
+
+// accounted checks that the numbers of an end add up.
+func (t *transcript) accounted() error {
+	c := t.end.Counts
+	complete, retained, rejected, ignored := c.GetComplete(), c.GetRetained(), c.GetRejected(), c.GetIgnored()
+	wrong := ""
+	switch n := len(t.end.Observation); {
+	case complete != retained+rejected+ignored:
+		wrong = fmt.Sprintf("%d complete is not %d retained + %d rejected + %d ignored", complete, retained, rejected, ignored)
+	case retained > uint64(len(t.events)) && t.begin.GetMode() == historyv1.Mode_MODE_FULL:
+		wrong = fmt.Sprintf("%d records retained, %d events", retained, len(t.events))
+	case n == 0 || n > sdkplugin.MaxObservation:
+		wrong = fmt.Sprintf("an observation of %d bytes at the end", n)
+	case len(t.end.ContentDigest) != 32:
+		wrong = fmt.Sprintf("a content digest of %d bytes", len(t.end.ContentDigest))
+	case len(t.end.Frontier) > sdkplugin.MaxFrontier:
+		wrong = fmt.Sprintf("a frontier of %d bytes", len(t.end.Frontier))
+	case t.end.RejectionsTotal < uint64(len(t.rejections)) || len(t.rejections) > sdkplugin.MaxRejections:
+		wrong = fmt.Sprintf("%d rejections travelled, %d in total", len(t.rejections), t.end.RejectionsTotal)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%q: %s", t.source.Locator, wrong)
 }
 
 func scanSource(route *historyv1.Route, ordinal uint32, job scanJob) *historyv1.ScanSource {
@@ -149,50 +201,30 @@ func scanSource(route *historyv1.Route, ordinal uint32, job scanJob) *historyv1.
 }
 
 func take(out []*transcript, m *historyv1.ScanMessage) error {
-	ordinal, ok := ordinalOf(m)
-	if !ok || int(ordinal) >= len(out) {
+	begin, batch, end, failure := m.GetBegin(), m.GetBatch(), m.GetEnd(), m.GetFailure()
+	// Only one of them is set, and a missing message has source 0.
+	ordinal := begin.GetSource() + batch.GetSource() + end.GetSource() + failure.GetSource()
+	if m.Message == nil || int(ordinal) >= len(out) {
 		return fmt.Errorf("a message of the unknown source %d", ordinal)
 	}
 	t := out[ordinal]
-	if t.end != nil || t.failure != nil {
+	switch {
+	case t.end != nil || t.failure != nil:
 		return fmt.Errorf("%q: a message after its end", t.source.Locator)
-	}
-	if t.begin == nil && m.GetBegin() == nil && m.GetFailure() == nil {
+	case t.begin == nil && begin == nil && failure == nil:
 		return fmt.Errorf("%q: a message before its begin", t.source.Locator)
+	case t.begin != nil && begin != nil:
+		return fmt.Errorf("%q: two begins", t.source.Locator)
+	case begin != nil:
+		t.begin = begin
 	}
-	switch m := m.Message.(type) {
-	case *historyv1.ScanMessage_Begin:
-		if t.begin != nil {
-			return fmt.Errorf("%q: two begins", t.source.Locator)
-		}
-		t.begin = m.Begin
-	case *historyv1.ScanMessage_Batch:
-		t.batches++
-		for _, s := range m.Batch.Sessions {
-			t.sessions[s.Index] = s
-		}
-		t.events = append(t.events, m.Batch.Events...)
-		t.rejections = append(t.rejections, m.Batch.Rejections...)
-	case *historyv1.ScanMessage_End:
-		t.end = m.End
-	case *historyv1.ScanMessage_Failure:
-		t.failure = m.Failure
+	for _, s := range batch.GetSessions() {
+		t.sessions[s.Index] = s
 	}
+	t.events = append(t.events, batch.GetEvents()...)
+	t.rejections = append(t.rejections, batch.GetRejections()...)
+	t.end, t.failure = end, failure
 	return nil
-}
-
-func ordinalOf(m *historyv1.ScanMessage) (uint32, bool) {
-	switch m := m.Message.(type) {
-	case *historyv1.ScanMessage_Begin:
-		return m.Begin.GetSource(), true
-	case *historyv1.ScanMessage_Batch:
-		return m.Batch.GetSource(), true
-	case *historyv1.ScanMessage_End:
-		return m.End.GetSource(), true
-	case *historyv1.ScanMessage_Failure:
-		return m.Failure.GetSource(), true
-	}
-	return 0, false
 }
 
 // differs compares two transcripts of equal bytes and names the first
@@ -205,49 +237,30 @@ func (t *transcript) differs(u *transcript) string {
 		return fmt.Sprintf("%d and %d events", len(t.events), len(u.events))
 	}
 	for i := range t.events {
-		if !bytes.Equal(t.eventBytes(i), u.eventBytes(i)) {
+		a, b := t.events[i], u.events[i]
+		b = proto.CloneOf(b)
+		b.Session = a.Session
+		if t.ref(a.Session) != u.ref(u.events[i].Session) || !proto.Equal(a, b) {
 			return fmt.Sprintf("event %d is not the same", i)
 		}
 	}
-	if len(t.rejections) != len(u.rejections) {
-		return fmt.Sprintf("%d and %d rejections", len(t.rejections), len(u.rejections))
+	same := func(a, b *historyv1.Rejection) bool { return proto.Equal(a, b) }
+	if !slices.EqualFunc(t.rejections, u.rejections, same) {
+		return fmt.Sprintf("the rejections are not the same: %v and %v", t.rejections, u.rejections)
 	}
-	for i := range t.rejections {
-		if !proto.Equal(t.rejections[i], u.rejections[i]) {
-			return fmt.Sprintf("rejection %d is not the same", i)
-		}
-	}
-	return t.endDiffers(u)
-}
-
-// endDiffers compares what is certified: counts, bytes, digest, sessions and
-// their metadata. Frontiers may differ, they are the provider's own business.
-func (t *transcript) endDiffers(u *transcript) string {
+	// Frontiers may differ, they are the provider's own business.
 	a, b := t.end, u.end
 	switch {
 	case (a == nil) != (b == nil):
 		return "only one has an end"
-	case a == nil:
-		return ""
-	case !proto.Equal(a.Counts, b.Counts):
+	case !proto.Equal(a.GetCounts(), b.GetCounts()):
 		return fmt.Sprintf("counts {%v} and {%v}", a.Counts, b.Counts)
-	case a.CertifiedBytes != b.CertifiedBytes:
+	case a.GetCertifiedBytes() != b.GetCertifiedBytes():
 		return fmt.Sprintf("%d and %d certified bytes", a.CertifiedBytes, b.CertifiedBytes)
-	case !bytes.Equal(a.ContentDigest, b.ContentDigest):
+	case !bytes.Equal(a.GetContentDigest(), b.GetContentDigest()):
 		return "content digests differ"
-	}
-	return t.sessionsDiffer(u)
-}
-
-func (t *transcript) sessionsDiffer(u *transcript) string {
-	a, b := t.describeSessions(), u.describeSessions()
-	if len(a) != len(b) {
-		return fmt.Sprintf("%d and %d sessions", len(a), len(b))
-	}
-	for ref, text := range a {
-		if other, ok := b[ref]; !ok || other != text {
-			return fmt.Sprintf("a session or its metadata is not the same: %s | %s", text, other)
-		}
+	case a != nil && !maps.Equal(t.describeSessions(), u.describeSessions()):
+		return fmt.Sprintf("the sessions or their metadata are not the same: %v and %v", t.describeSessions(), u.describeSessions())
 	}
 	return ""
 }
@@ -264,10 +277,8 @@ func (t *transcript) describeSessions() map[string]string {
 		s = proto.CloneOf(s)
 		s.Index = 0
 		m := &historyv1.SessionMetadata{}
-		if found, ok := byIndex[index]; ok {
-			m = proto.CloneOf(found)
-			m.Index = 0
-		}
+		proto.Merge(m, byIndex[index])
+		m.Index = 0
 		out[t.ref(index)] = fmt.Sprintf("{%v} {%v}", s, m)
 	}
 	return out
@@ -276,20 +287,4 @@ func (t *transcript) describeSessions() map[string]string {
 func (t *transcript) ref(index uint32) string {
 	s := t.sessions[index]
 	return s.GetRef().GetKind() + "\x00" + string(s.GetRef().GetKey())
-}
-
-// eventBytes is an event with its session named instead of numbered.
-func (t *transcript) eventBytes(i int) []byte {
-	e := proto.CloneOf(t.events[i])
-	ref := t.ref(e.Session)
-	e.Session = 0
-	return append(deterministic(e), ref...)
-}
-
-func deterministic(m proto.Message) []byte {
-	out, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return out
 }

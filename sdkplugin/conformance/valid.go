@@ -1,7 +1,7 @@
 package conformance
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -12,215 +12,85 @@ import (
 
 // valid checks every session and event of a transcript as the host does.
 func (t *transcript) valid() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%q: %w", t.source.Locator, fmt.Errorf(format, args...))
+	}
 	for index, s := range t.sessions {
-		if err := validSession(s); err != nil {
-			return fmt.Errorf("session %d: %w", index, err)
+		if err := t.session(s).Validate(); err != nil {
+			return bad("session %d: %w", index, err)
 		}
 	}
 	for _, m := range t.end.GetMetadata() {
 		if t.sessions[m.Index] == nil {
-			return fmt.Errorf("metadata of the unknown session %d", m.Index)
+			return bad("metadata of the unknown session %d", m.Index)
 		}
 		if n := utf8.RuneCountInString(m.Title); n > 200 {
-			return fmt.Errorf("a title of %d characters", n)
+			return bad("a title of %d characters", n)
 		}
 	}
 	last := map[uint32]uint64{}
 	seen := map[string]int{}
 	for i, e := range t.events {
 		if t.sessions[e.Session] == nil {
-			return fmt.Errorf("event %d: session %d was not declared", i, e.Session)
+			return bad("event %d: session %d was not declared", i, e.Session)
 		}
 		if e.Sequence < last[e.Session] {
-			return fmt.Errorf("event %d: sequence %d after %d", i, e.Sequence, last[e.Session])
+			return bad("event %d: sequence %d after %d", i, e.Sequence, last[e.Session])
 		}
 		last[e.Session] = e.Sequence
 		id := fmt.Sprintf("%d\x00%s\x00%d\x00%s%s", e.Session, e.Kind, len(e.Key), e.Key, e.Selector)
 		if other, taken := seen[id]; taken {
-			return fmt.Errorf("events %d and %d have the same key", other, i)
+			return bad("events %d and %d have the same key", other, i)
 		}
 		seen[id] = i
-		if err := validEvent(e); err != nil {
-			return fmt.Errorf("event %d: %w", i, err)
+		if err := validEvent(event(e)); err != nil {
+			return bad("event %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func validRef(r *historyv1.SessionRef) error {
-	if r.GetKind() == "" || len(r.GetKind()) > sdkplugin.MaxLabel {
-		return fmt.Errorf("session kind %q", r.GetKind())
-	}
-	if len(r.Anchor) > 0 {
-		if err := sdkplugin.Anchor(r.Anchor).Validate(); err != nil {
-			return err
-		}
-	}
-	return sdkplugin.NativeKey(r.Key).Validate()
-}
-
-func validSession(s *historyv1.Session) error {
-	if s.Ref == nil {
-		return errors.New("no reference")
-	}
-	for _, r := range []*historyv1.SessionRef{s.Ref, s.Parent, s.Root, s.YieldsTo} {
-		if r == nil {
-			continue
-		}
-		if err := validRef(r); err != nil {
-			return err
-		}
-	}
-	return validString("provider session id", s.ProviderSessionId)
-}
-
-func validString(what, s string) error {
-	if len(s) > sdkplugin.MaxString {
-		return fmt.Errorf("%s of %d bytes", what, len(s))
-	}
-	return nil
-}
-
-func validEvent(e *historyv1.Event) error {
-	if err := sdkplugin.NativeKey(e.Key).Validate(); err != nil {
-		return fmt.Errorf("key: %w", err)
-	}
-	if e.Kind == "" || len(e.Kind) > sdkplugin.MaxLabel || e.Type == "" || len(e.Type) > sdkplugin.MaxString {
-		return fmt.Errorf("kind %q, type %.80q", e.Kind, e.Type)
+// validEvent adds to the checks of the SDK those of text and JSON.
+func validEvent(e *sdkplugin.Event) error {
+	if err := e.Validate(); err != nil {
+		return err
 	}
 	if len(e.Structured) > 0 && !canonical.IsCanonical(e.Structured) {
 		return fmt.Errorf("structured content is not canonical compact JSON: %.120q", e.Structured)
 	}
-	body, err := resolve(e, e.Body, false)
+	body, err := text(e, &e.Body)
+	if err == nil && len(body) > sdkplugin.MaxEventContent {
+		err = fmt.Errorf("%d bytes, at most %d", len(body), sdkplugin.MaxEventContent)
+	}
 	if err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
-	activity, err := validActivity(e)
-	if err != nil {
-		return err
-	}
-	if total := len(body) + len(e.Structured) + activity; total > sdkplugin.MaxEventContent && len(body) > sdkplugin.MaxEventContent {
-		return fmt.Errorf("a body of %d bytes, at most %d", len(body), sdkplugin.MaxEventContent)
-	}
-	if c := e.Copy; c != nil {
-		if err := validRef(c.Session); err != nil {
-			return fmt.Errorf("copy: %w", err)
+	var values []*sdkplugin.Value
+	if e.Result != nil {
+		if _, err := text(e, &e.Result.Text.Value); err != nil {
+			return fmt.Errorf("result text: %w", err)
 		}
-		if err := sdkplugin.NativeKey(c.EventKey).Validate(); err != nil {
-			return fmt.Errorf("copy: %w", err)
-		}
-		if c.EventKind == "" || c.Proof == historyv1.Proof_PROOF_UNSPECIFIED {
-			return errors.New("copy without an event kind or proof")
-		}
+		values = append(values, &e.Result.Structured.Value)
 	}
-	return validPolicy(e, len(body) > 0 || len(e.Structured) > 0 || e.Invocation != nil || e.Result != nil || len(e.Facts) > 0)
-}
-
-func validPolicy(e *historyv1.Event, content bool) error {
-	switch status := e.Policy.GetStatus(); {
-	case status == historyv1.Policy_STATUS_SELECTED && !content:
-		return errors.New("neither body nor structured content nor activity")
-	case status == historyv1.Policy_STATUS_OMITTED && content:
-		return errors.New("omitted, and with content")
-	case status != historyv1.Policy_STATUS_SELECTED && e.Policy.Reason == "":
-		return errors.New("policy without a reason")
+	if e.Invocation != nil {
+		values = append(values, &e.Invocation.Arguments.Value)
+	}
+	for _, v := range values {
+		if value, err := text(e, v); err != nil || v.Present && !canonical.IsCanonical(value) {
+			return fmt.Errorf("arguments or structured result are not canonical compact JSON: %.80q (%v)", value, err)
+		}
 	}
 	return nil
 }
 
-// validActivity returns the bytes of the captured values.
-func validActivity(e *historyv1.Event) (int, error) {
-	if len(e.CallId) > 0 {
-		if err := sdkplugin.Key(e.CallId).Validate(); err != nil {
-			return 0, fmt.Errorf("call id: %w", err)
-		}
-	} else if e.Invocation != nil || e.Result != nil {
-		return 0, errors.New("an invocation or result without a call id")
-	}
-	if len(e.Facts) > sdkplugin.MaxFacts {
-		return 0, fmt.Errorf("%d facts", len(e.Facts))
-	}
-	for _, f := range e.Facts {
-		limit := sdkplugin.MaxString
-		if f.Kind == historyv1.FactKind_FACT_KIND_FILE {
-			limit = sdkplugin.MaxFileFact
-		}
-		if f.Kind == historyv1.FactKind_FACT_KIND_UNSPECIFIED || f.Value == "" || len(f.Value) > limit {
-			return 0, fmt.Errorf("fact %v of %d bytes", f.Kind, len(f.Value))
-		}
-	}
-	total := 0
-	captures := []struct {
-		what    string
-		capture *historyv1.Capture
-		json    bool
-	}{
-		{"arguments", e.GetInvocation().GetArguments(), true},
-		{"result text", e.GetResult().GetText(), false},
-		{"structured result", e.GetResult().GetStructured(), true},
-	}
-	if e.Invocation != nil && e.Invocation.Tool == "" {
-		return 0, errors.New("an invocation without a tool")
-	}
-	for _, c := range captures {
-		n, err := validCapture(e, c.capture, c.json)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", c.what, err)
-		}
-		total += n
-	}
-	return total, nil
-}
-
-func validCapture(e *historyv1.Event, c *historyv1.Capture, json bool) (int, error) {
-	switch c.GetStatus() {
-	case historyv1.Capture_STATUS_PRESENT:
-		value, err := resolve(e, c.Value, json)
-		return len(value), err
-	case historyv1.Capture_STATUS_OMITTED:
-		if c.Reason == "" {
-			return 0, errors.New("omitted without a reason")
-		}
-	case historyv1.Capture_STATUS_NORMALIZED_BODY:
-		if json || e.Body == nil {
-			return 0, errors.New("the body stands for result text only, and there must be one")
-		}
-	}
-	return 0, nil
-}
-
-// resolve returns the bytes that a value stands for.
-func resolve(e *historyv1.Event, v *historyv1.Value, json bool) ([]byte, error) {
-	out := v.GetInline()
-	if len(v.GetSpans()) > 0 {
-		if len(out) > 0 {
-			return nil, errors.New("both bytes and spans")
-		}
-		var err error
-		if out, err = spans(e.Structured, v.Spans); err != nil {
-			return nil, err
-		}
-	}
-	if !utf8.Valid(out) {
-		return nil, fmt.Errorf("not UTF-8: %.80q", out)
-	}
-	if json && !canonical.IsCanonical(out) {
-		return nil, fmt.Errorf("not canonical compact JSON: %.80q", out)
-	}
-	return out, nil
-}
-
-func spans(structured []byte, spans []*historyv1.Span) ([]byte, error) {
-	var out []byte
-	for i, s := range spans {
-		end := uint64(s.Offset) + uint64(s.Length)
-		if end > uint64(len(structured)) {
-			return nil, fmt.Errorf("span %d+%d outside of %d bytes", s.Offset, s.Length, len(structured))
-		}
+// text returns the bytes that a value stands for.
+func text(e *sdkplugin.Event, v *sdkplugin.Value) ([]byte, error) {
+	out := v.Bytes
+	for i, s := range v.Spans {
 		if i > 0 {
 			out = append(out, '\n')
 		}
-		piece := structured[s.Offset:end]
+		piece := e.Structured[s.Offset:][:s.Length]
 		if !s.Quoted {
 			out = append(out, piece...)
 			continue
@@ -230,5 +100,67 @@ func spans(structured []byte, spans []*historyv1.Span) ([]byte, error) {
 			return nil, fmt.Errorf("span %d+%d is no string literal: %w", s.Offset, s.Length, err)
 		}
 	}
+	if !utf8.Valid(out) {
+		return nil, fmt.Errorf("not UTF-8: %.80q", out)
+	}
 	return out, nil
+}
+
+// What travelled, in the form in which the SDK checks it.
+
+func (t *transcript) session(s *historyv1.Session) *sdkplugin.Session {
+	out := &sdkplugin.Session{
+		ProviderSessionID: s.ProviderSessionId, Parent: ref(s.Parent), Root: ref(s.Root),
+		Relationship: s.Relationship, Scope: s.Scope, YieldsTo: ref(s.YieldsTo),
+	}
+	if s.Ref != nil {
+		out.Ref = *ref(s.Ref)
+	}
+	if bytes.Equal(out.Ref.Anchor, t.source.Anchor) {
+		out.Ref.Anchor = nil
+	}
+	return out
+}
+
+func ref(r *historyv1.SessionRef) *sdkplugin.SessionRef {
+	if r == nil {
+		return nil
+	}
+	return &sdkplugin.SessionRef{Anchor: r.Anchor, Kind: r.Kind, Key: r.Key}
+}
+
+func event(e *historyv1.Event) *sdkplugin.Event {
+	out := &sdkplugin.Event{
+		Session: e.Session, Kind: e.Kind, Key: e.Key, Selector: e.Selector, Sequence: e.Sequence, Suborder: e.Suborder,
+		Type: e.Type, Role: e.Role, Scope: e.Scope, Body: value(e.Body), Structured: e.Structured, CallID: e.CallId,
+		Policy: sdkplugin.Policy{Status: e.Policy.GetStatus(), Reason: e.Policy.GetReason()},
+	}
+	for _, f := range e.Facts {
+		out.Facts = append(out.Facts, sdkplugin.Fact{Kind: f.GetKind(), Value: f.GetValue()})
+	}
+	if c := e.Copy; c != nil {
+		out.Copy = &sdkplugin.CopyClaim{EventKind: c.EventKind, EventKey: c.EventKey, EventSelector: c.EventSelector, Proof: c.Proof}
+		if c.Session != nil {
+			out.Copy.Session = *ref(c.Session)
+		}
+	}
+	if i := e.Invocation; i != nil {
+		out.Invocation = &sdkplugin.Invocation{Protocol: i.Protocol, Server: i.Server, Tool: i.Tool, Arguments: capture(i.Arguments)}
+	}
+	if r := e.Result; r != nil {
+		out.Result = &sdkplugin.Result{Status: r.Status, Text: capture(r.Text), Structured: capture(r.Structured)}
+	}
+	return out
+}
+
+func value(v *historyv1.Value) sdkplugin.Value {
+	out := sdkplugin.Value{Present: v != nil, Bytes: v.GetInline()}
+	for _, s := range v.GetSpans() {
+		out.Spans = append(out.Spans, sdkplugin.Span{Offset: s.Offset, Length: s.Length, Quoted: s.Quoted})
+	}
+	return out
+}
+
+func capture(c *historyv1.Capture) sdkplugin.Capture {
+	return sdkplugin.Capture{Status: c.GetStatus(), Value: value(c.GetValue()), Reason: c.GetReason()}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -24,7 +25,7 @@ type File struct {
 // Open opens the file at the locator name ('/' separated, below route) for reading. An empty name opens the route itself,
 // which is the user's own choice and may be a link. work may be nil. Errors are *Failure.
 func Open(route, name string, work *Work) (*File, error) {
-	if !validLocator(name) {
+	if !ValidLocator(name) {
 		return nil, &Failure{Class: Unreadable, Reason: "not a locator below the route"}
 	}
 	handle, seen, err := openRegular(route, name)
@@ -37,7 +38,7 @@ func Open(route, name string, work *Work) (*File, error) {
 
 // Observe looks at the file at the locator name without opening it, under the same rules as Open.
 func Observe(route, name string, work *Work) (Observation, error) {
-	if !validLocator(name) {
+	if !ValidLocator(name) {
 		return Observation{}, &Failure{Class: Unreadable, Reason: "not a locator below the route"}
 	}
 	seen, err := observeRegular(route, name)
@@ -94,12 +95,15 @@ func (f *File) Recheck() (Observation, error) {
 	return f.opened, nil
 }
 
-// validLocator tells whether name is empty or a path without tricks: UTF-8, no empty, "." or ".." part, no NUL.
-func validLocator(name string) bool {
+// ValidLocator tells whether name can be joined to a route without leaving it, on this system: empty (the route itself), or a
+// '/' separated path of UTF-8 without empty, "." or ".." parts, NUL, and, on Windows, drive letters, backslashes, alternate
+// data streams and reserved device names.
+func ValidLocator(name string) bool {
 	if name == "" {
 		return true
 	}
-	return len(name) <= MaxLocator && name != "." && fs.ValidPath(name) && strings.IndexByte(name, 0) < 0 && localLocator(name)
+	return len(name) <= MaxLocator && name != "." && fs.ValidPath(name) && strings.IndexByte(name, 0) < 0 &&
+		filepath.ToSlash(name) == name && filepath.IsLocal(name)
 }
 
 // validName tells whether a directory entry can be part of a locator. A name that is not UTF-8 can not travel.

@@ -129,3 +129,16 @@ func TestRecheck(t *testing.T) {
 		})
 	}
 }
+
+func FuzzValidLocator(f *testing.F) {
+	for _, seed := range []string{"", "a/b.txt", "../a", "/a", "a/../b", ".", "a\x00", "a//b", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, locator string) {
+		root := string(filepath.Separator) + "route"
+		place := filepath.Join(root, filepath.FromSlash(locator))
+		if ValidLocator(locator) && place != root && !strings.HasPrefix(place, root+string(filepath.Separator)) {
+			t.Fatalf("%q leads to %q", locator, place)
+		}
+	})
+}

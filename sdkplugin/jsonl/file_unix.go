@@ -147,6 +147,3 @@ func statAt(dir int, base string, st *unix.Stat_t, flags int) (err error) {
 
 // gone tells whether the error means that a part of the path is no longer there.
 func gone(err error) bool { return errors.Is(err, unix.ENOTDIR) }
-
-// localLocator has nothing to add on unix: every name is an ordinary one.
-func localLocator(string) bool { return true }

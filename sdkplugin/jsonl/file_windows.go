@@ -171,8 +171,3 @@ func finalPath(handle windows.Handle) (string, error) {
 func gone(err error) bool {
 	return errors.Is(err, windows.ERROR_PATH_NOT_FOUND) || errors.Is(err, windows.ERROR_DIRECTORY) || errors.Is(err, windows.ERROR_DELETE_PENDING)
 }
-
-// localLocator refuses drive letters, backslashes, alternate data streams and reserved device names.
-func localLocator(name string) bool {
-	return !strings.ContainsAny(name, `\:`) && filepath.IsLocal(filepath.FromSlash(name))
-}

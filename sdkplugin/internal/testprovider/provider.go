@@ -46,16 +46,16 @@ func (p *Provider) has(defect string) bool { return p.Defect == defect }
 
 // Describe gives the static data.
 func (p *Provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *sdkplugin.DescribeResponse) {
-	d.ID, d.DisplayName, d.Version, d.ParserRevision = ID, "Scribble", "1.2.3", "scribble-1"
-	d.Formats = []sdkplugin.Format{{Name: Format, SchemaVariant: "scribble-jsonl-v1", Family: sdkplugin.JSONLTranscript}}
-	d.Locations = []sdkplugin.Location{
+	d.Id, d.DisplayName, d.Version, d.ParserRevision = ID, "Scribble", "1.2.3", "scribble-1"
+	d.Formats = []*sdkplugin.Format{{Name: Format, SchemaVariant: "scribble-jsonl-v1", Family: sdkplugin.JSONLTranscript}}
+	d.Locations = []*sdkplugin.Location{
 		{Env: "SCRIBBLE_HOME", Suffix: "sessions", Format: Format, Role: Role, Mode: sdkplugin.OverrideLocation},
 		{Base: sdkplugin.HomeDir, Suffix: ".scribble/sessions", Format: Format, Role: Role,
 			Probe: &sdkplugin.Probe{Globs: []string{"**/*.jsonl"}}},
 	}
-	d.Root = &sdkplugin.RootCapability{Kind: sdkplugin.PathDirectory, Children: []sdkplugin.RootChild{{Format: Format, Role: Role}}}
+	d.Root = &sdkplugin.RootCapability{PathKind: sdkplugin.PathDirectory, Children: []*sdkplugin.RootChild{{Format: Format, Role: Role}}}
 	d.CurrentSession = &sdkplugin.CurrentSession{SessionEnv: "SCRIBBLE_SESSION"}
-	d.Resume = &sdkplugin.ResumeCommand{Argv: []string{"scribble", "--continue", "{provider_session_id}"}, InCWD: true}
+	d.Resume = &sdkplugin.ResumeCommand{Argv: []string{"scribble", "--continue", "{provider_session_id}"}, InCwd: true}
 	d.Environment = []string{"SCRIBBLE_HOME"}
 	switch {
 	case p.has("describe-unstable"):
@@ -67,9 +67,6 @@ func (p *Provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *s
 
 // Inventory walks every route.
 func (p *Provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest, out *sdkplugin.InventoryWriter) error {
-	if p.has("no-routes-fails") && len(req.Routes) == 0 {
-		return errors.New("no routes")
-	}
 	for i, route := range req.Routes {
 		state, err := p.walk(ctx, i, route, out)
 		if err != nil {

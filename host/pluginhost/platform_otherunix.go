@@ -7,8 +7,12 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
+
+// attributes put the process into a group of its own. These systems have no parent-death signal; a plugin watches its host.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 const memoryInterval = 2 * time.Second
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -47,15 +48,8 @@ func (g *guard) attach(process *os.Process) {
 	g.mutex.Unlock()
 }
 
+// endGroup closes the job, which ends what is left in it.
 func (g *guard) endGroup(*os.Process) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if g.job != 0 {
-		_ = windows.TerminateJobObject(g.job, 1)
-	}
-}
-
-func (g *guard) release() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.job != 0 {
@@ -74,4 +68,28 @@ func alive(pid int) bool {
 	var code uint32
 	const stillActive = 259
 	return windows.GetExitCodeProcess(process, &code) != nil || code == stillActive
+}
+
+const memoryInterval = 250 * time.Millisecond
+
+var getProcessMemoryInfo = windows.NewLazySystemDLL("kernel32.dll").NewProc("K32GetProcessMemoryInfo")
+
+// memoryCounters is PROCESS_MEMORY_COUNTERS of the Windows interface.
+type memoryCounters struct {
+	size, pageFaults                                         uint32
+	peakWorkingSet, workingSet                               uintptr
+	peakPagedPool, pagedPool, peakNonPagedPool, nonPagedPool uintptr
+	pagefile, peakPagefile                                   uintptr
+}
+
+// residentBytes returns the working set of a process.
+func residentBytes(pid int) (uint64, bool) {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.PROCESS_VM_READ, false, uint32(pid))
+	if err != nil {
+		return 0, false
+	}
+	defer windows.CloseHandle(process)
+	counters := memoryCounters{size: uint32(unsafe.Sizeof(memoryCounters{}))}
+	ok, _, _ := getProcessMemoryInfo.Call(uintptr(process), uintptr(unsafe.Pointer(&counters)), uintptr(counters.size))
+	return uint64(counters.workingSet), ok != 0
 }
