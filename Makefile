@@ -11,11 +11,11 @@ PLUGINS  = claude
 .PHONY: build plugins run test conformance lint cross bench proto install clean
 
 build: ## bin/ctx, the one file that people install
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ctx ./cmd/ctx
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ctx ./cmd/ctx
 
 plugins: ## each built-in provider as an executable of its own
 	for p in $(PLUGINS); do \
-	  $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/ctx-provider-$$p ./plugins/$$p/cmd/ctx-provider-$$p || exit 1; \
+	  $(GO) build -ldflags '-s -w' -o $(BIN)/ctx-provider-$$p ./plugins/$$p/cmd/ctx-provider-$$p || exit 1; \
 	done
 
 run: build ## build, index your own history (or a small sample) and search it

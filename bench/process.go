@@ -31,7 +31,7 @@ func (b *bench) exec(home, root string, args ...string) (sample, error) {
 	if err := cmd.Start(); err != nil {
 		return sample{}, err
 	}
-	watch := newWatch(cmd.Process.Pid)
+	watch := newWatch(cmd.Process.Pid, args[0] == "import")
 	err := cmd.Wait()
 	s := sample{wall: time.Since(start), stdout: out.Bytes()}
 	watch.stop(&s)
@@ -54,14 +54,15 @@ type watch struct {
 	seen       sample
 }
 
-func newWatch(pid int) *watch {
+// newWatch looks at the children too only where providers run: the look itself must not slow down what is measured.
+func newWatch(pid int, children bool) *watch {
 	w := &watch{quit: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		tick := time.NewTicker(10 * time.Millisecond)
+		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			w.look(pid)
+			w.look(pid, children)
 			select {
 			case <-w.quit:
 				return
@@ -72,10 +73,13 @@ func newWatch(pid int) *watch {
 	return w
 }
 
-func (w *watch) look(pid int) {
+func (w *watch) look(pid int, inner bool) {
 	peak, private := memory(pid)
 	w.seen.hostRSS = max(w.seen.hostRSS, peak)
 	w.seen.privateRSS = max(w.seen.privateRSS, private)
+	if !inner {
+		return
+	}
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, t := range tasks {

@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,6 +44,7 @@ type App struct {
 
 // Run executes one command line (without the program name) and returns the exit code: 0 done, 1 failed, 2 not understood.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.readerMemory()
 	out := newResultWriter(a.Stdout)
 	a.Stdout = out
 	root := a.root()
@@ -58,6 +61,22 @@ func (a *App) Run(ctx context.Context, args []string) int {
 		err = flushErr
 	}
 	return a.exit(root, out, err)
+}
+
+// readerMemory lets a command that only reads end before it ever collects garbage: it lives for milliseconds and needs little.
+// What the user decided stays.
+func (a *App) readerMemory() {
+	if a.Getenv("GOMEMLIMIT") == "" && a.Getenv("GOGC") == "" {
+		debug.SetMemoryLimit(64 << 20)
+		debug.SetGCPercent(400)
+	}
+}
+
+// writerMemory takes the reader's bounds back: a refresh sets a budget of its own.
+func (a *App) writerMemory() {
+	if a.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(math.MaxInt64)
+	}
 }
 
 func (a *App) root() *cobra.Command {

@@ -26,6 +26,7 @@ type Report struct {
 	// For findings only.
 	invalidEnvironment []string
 	unknownKeys        int
+	failures           string // the first failed sources of the last refresh, for findings
 }
 
 // Indexing is the configured mode: auto or manual.

@@ -44,7 +44,7 @@ func Observe(ctx context.Context, in Inputs) (*Report, error) {
 		Semantic: observeSemantic(in), Sources: index.sources, Upgrade: unmanaged(in.Executable), LocalUsage: &usage,
 		Attribution: Attribution{SchemaVersion: 3, Status: "disabled", Path: in.Store.Dir()},
 		LocalOnly:   true, ReadOnly: true,
-		invalidEnvironment: in.Config.InvalidEnvironment, unknownKeys: in.Config.UnknownKeys,
+		invalidEnvironment: in.Config.InvalidEnvironment, unknownKeys: in.Config.UnknownKeys, failures: nameFailures(receipt),
 	}
 	if receipt != nil && receipt.State == stateFailed && index.open {
 		r.Lexical.Status, r.Lexical.Reason = "stale", "core_refresh_failed"
