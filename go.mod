@@ -1,6 +1,6 @@
 module github.com/agenthistory/ctx
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/RoaringBitmap/roaring v0.9.4

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The main job in one go: index the history of this machine and search it. Without any history of your own it uses the small
-# invented one in examples/home and a temporary data root, so that nothing is left behind.
+# invented one in examples/home and a data root beside the program.
 set -eu
 ctx=${1:-bin/ctx}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,11 +10,10 @@ if [ -d "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/projects" ]; then
   query=${2:-error}
 else
   echo "No Claude Code history here: using the sample in examples/home."
-  scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch"' EXIT
   HOME=$here/home
-  CTX_DATA_ROOT=$scratch/ctx
+  CTX_DATA_ROOT=$(cd "$(dirname "$ctx")" && pwd)/sample
   export HOME CTX_DATA_ROOT
+  sample=yes
   query=${2:-idempotency key}
 fi
 
@@ -22,3 +21,7 @@ fi
 echo
 echo "\$ ctx search \"$query\" --limit 3"
 "$ctx" search "$query" --limit 3
+if [ "${sample:-}" = yes ]; then
+  echo
+  echo "Go on with the sample:  $ctx --data-root $(dirname "$ctx")/sample show session 1013d6b8"
+fi

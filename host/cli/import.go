@@ -142,7 +142,7 @@ func importHeadline(report *refresh.Report) (mark, string) {
 		return markFailed, "Nothing could be imported"
 	case report.Totals.FailedSources > 0:
 		return markWarning, "Imported, but some sources failed"
-	case report.Totals.Change == refresh.NoOp && report.Totals.Current.Sources == nil:
+	case report.Totals.Change == refresh.NoOp && (report.Totals.Current.Sources == nil || *report.Totals.Current.Sources == 0):
 		return markWarning, "No agent history was found on this machine"
 	case report.Totals.Change == refresh.NoOp:
 		return markDone, "Nothing new"

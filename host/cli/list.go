@@ -19,7 +19,7 @@ func (a *App) listEventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "List events in order of time, with filters",
 		Long: `List events in order of time. --format json gives one page of at most 100 events and a cursor for the next one,
---format jsonl the whole stream, one record a line and a completion record at the end.`,
+--format jsonl a stream, one record a line and a completion record at the end, which says whether --limit cut it.`,
 		Args: noArguments,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

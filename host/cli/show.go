@@ -192,7 +192,11 @@ func (a *App) windowText(view *history.View, found *history.Window) error {
 		p.section("Copied lineage", field{"Copies", text})
 	}
 	for i, shown := range found.Events {
-		printEvent(p, view, shown, i+1)
+		here := ""
+		if len(found.Events) > 1 && shown.Event.ID == selected.Event.ID {
+			here = "(this event)"
+		}
+		printEvent(p, view, shown, i+1, here)
 	}
 	return p.err
 }

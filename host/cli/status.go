@@ -89,6 +89,8 @@ func (a *App) printStatus(r *status.Report) error {
 		findings = findings[:0]
 	case !r.Initialized:
 		p.outcome(markFailed, "The index cannot be used")
+	case r.IndexedSources != nil && *r.IndexedSources == 0:
+		p.outcome(markWarning, "No agent history was found on this machine")
 	case len(findings) > 0:
 		p.outcome(markWarning, "Needs attention")
 	default:

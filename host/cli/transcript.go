@@ -38,7 +38,7 @@ func (t *transcriptText) terminal(w io.Writer, transcript *history.Transcript) e
 	n := 0
 	err := each(transcript, func(shown *history.Shown) error {
 		n++
-		printEvent(p, t.view, shown, n)
+		printEvent(p, t.view, shown, n, "")
 		return p.err
 	})
 	if err != nil {
@@ -86,10 +86,11 @@ func (t *transcriptText) lineageFields() []field {
 	return fields
 }
 
-func printEvent(p *page, view *history.View, shown *history.Shown, n int) {
+// printEvent writes one event; here marks the one that was asked for among its neighbours.
+func printEvent(p *page, view *history.View, shown *history.Shown, n int, here string) {
 	e := shown.Event
 	p.gap()
-	p.printf("%s\n", p.style.bold(fmt.Sprintf("%d. %s", n, joinNonEmpty(" ", p.style.safe(e.Role), p.style.safe(e.Type)))))
+	p.printf("%s\n", p.style.bold(fmt.Sprintf("%d. %s", n, joinNonEmpty(" ", p.style.safe(e.Role), p.style.safe(e.Type), here))))
 	fields := []field{
 		{"Time", eventTime(e)},
 		{"Event", fmt.Sprintf("%s · seq %d", view.ShortEvent(e.ID), e.Sequence)},
