@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/RoaringBitmap/roaring"
-	"github.com/blugelabs/bluge"
+	"github.com/blugelabs/bluge/index"
 )
 
 // Reader answers queries over the segments of one generation. It maps their files; its own memory is small and does not grow with the
@@ -18,7 +18,7 @@ type Reader struct {
 	byID   map[uint32]int
 	live   statistics
 	work   workCounter
-	engine func() (*bluge.Reader, error) // opened by the first search
+	engine func() (*index.Snapshot, error) // opened by the first search
 	dir    *generationDirectory
 	words  int // length of a Set
 }

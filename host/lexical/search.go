@@ -45,17 +45,16 @@ func (r *Reader) Search(ctx context.Context, q Query) (Result, error) {
 	if len(terms) == 0 || r.live.documents == 0 {
 		return Result{}, ctx.Err()
 	}
-	engine, err := r.engine()
+	if _, err := r.engine(); err != nil {
+		return Result{}, err
+	}
+	var result Result
+	err = r.rank(ctx, &q, &result)
+	r.work.add(result.Work)
 	if err != nil {
 		return Result{}, err
 	}
-	request := &rankedRequest{reader: r, query: q}
-	_, err = engine.Search(ctx, request)
-	r.work.add(request.result.Work)
-	if err != nil {
-		return Result{}, err
-	}
-	return request.result, nil
+	return result, nil
 }
 
 // MatchSet returns the live documents that contain at least minCoverage of the distinct terms. Class weights play no part.
