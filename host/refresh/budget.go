@@ -8,7 +8,7 @@ const (
 	bigRunBytes   = 64 << 20 // of source to read
 	memoryLimit   = 480 << 20
 	storeMemory   = 240 << 20
-	bigRunPercent = 100
+	bigRunPercent = 200
 	// A small run allocates some 1.5 KiB a source and is over in a moment; collecting in between would double its time.
 	smallRunPercent = 400
 )
