@@ -56,7 +56,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"append": appendFile, "json": jsonQuery, "samefiles": sameFiles,
+			"append": appendFile, "damage": damageNewest, "json": jsonQuery, "samefiles": sameFiles,
 		},
 	})
 }
@@ -79,6 +79,23 @@ func appendFile(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = f.WriteString(text)
 	ts.Check(err)
 	ts.Check(f.Close())
+}
+
+// damageNewest: damage GLOB cuts the last 10 bytes off the newest file that matches, as a failing disk would.
+func damageNewest(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: damage glob")
+	}
+	found, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(found) == 0 {
+		ts.Fatalf("nothing matches %s", args[0])
+	}
+	newest := found[len(found)-1] // names of generations ascend with time
+	info, err := os.Stat(newest)
+	ts.Check(err)
+	ts.Check(os.Chmod(newest, 0o600))
+	ts.Check(os.Truncate(newest, info.Size()-10))
 }
 
 // sameFiles: samefiles save DIR remembers names, sizes and times below DIR; samefiles check DIR compares.

@@ -39,6 +39,7 @@ type App struct {
 	dataRoot string
 	color    colorMode
 	quiet    bool
+	fellBack bool    // the warning about a damaged index was given
 	format   *string // of the running command, nil before it is known
 }
 

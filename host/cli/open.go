@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/agenthistory/ctx/host/config"
@@ -34,7 +35,17 @@ func (a *App) place() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{app: a, dataRoot: root, env: env, store: core.Open(filepath.Join(root, "core"), core.Options{})}, nil
+	return &session{app: a, dataRoot: root, env: env, store: core.Open(filepath.Join(root, "core"), core.Options{Fallback: a.warnFallback})}, nil
+}
+
+// warnFallback tells once that the answer comes from the generation before a damaged one.
+func (a *App) warnFallback(error) {
+	if a.fellBack {
+		return
+	}
+	a.fellBack = true
+	style := a.stderrStyle()
+	fmt.Fprintf(a.Stderr, "%s the newest index is damaged; the one before it answers\n\nNext\n  ctx import --all\n\n", style.mark(markWarning))
 }
 
 func (s *session) lookupEnv(name string) (string, bool) { return s.app.LookupEnv(name) }

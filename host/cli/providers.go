@@ -62,6 +62,7 @@ func (s *session) plugins() *launched {
 // refresh runs a refresh in this process: a finite worker that ends with its work.
 func (s *session) refresh(ctx context.Context, req refresh.Request) (*refresh.Report, error) {
 	s.app.writerMemory()
+	s.app.fellBack = true // a refresh builds a damaged index again instead of warning about it
 	plugins := s.plugins()
 	req.Config, req.Store, req.Plugins, req.Executable = s.config, s.store, plugins, s.app.Self
 	log := plugins.launcher.Log

@@ -30,6 +30,9 @@ func (s *Store) Pin(ctx context.Context) (*Generation, error) {
 	if fault.Code(err) == fault.IndexCorruption {
 		if g, _ := s.pin(ctx, previous, openWhole); g != nil {
 			g.fallback = err
+			if s.opt.Fallback != nil {
+				s.opt.Fallback(err)
+			}
 			return g, nil
 		}
 	}

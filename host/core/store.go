@@ -15,6 +15,8 @@ type Options struct {
 	// Write is called before every write of file content with its length in bytes; an error fails the write. It counts the cost of a
 	// refresh and stands for a full disk in tests.
 	Write func(bytes int) error
+	// Fallback is told when Pin answers from the previous generation, with the damage of the active one; nil = nobody listens.
+	Fallback func(damage error)
 
 	noLinks bool // in tests: as on a file system without hard links
 }
