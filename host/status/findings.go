@@ -25,7 +25,7 @@ func (r *Report) Findings() []string {
 	}
 	switch {
 	case r.Refresh.Reason == "core_refresh_failed":
-		add("The last refresh failed, so searches answer from an older state; run ctx import --all.")
+		add("The last refresh failed%s; what was indexed before still answers. Mend the sources, then run ctx import --all.", r.failures)
 	case r.Refresh.Reason == "refresh_state_unrecognized" || r.Refresh.Reason == "refresh_state_missing":
 		add("The record of the last refresh cannot be read; run ctx import --all.")
 	case r.Refresh.SourceFailureTotal != nil && *r.Refresh.SourceFailureTotal > 0:
