@@ -43,9 +43,10 @@ func (p *Plugin) connect(address net.Addr, config *plugin.ClientConfig) error {
 }
 
 // drainOutput reads what the plugin's own code prints: go-plugin's server redirects it into a call, and a plugin whose output
-// nobody takes stands still sooner or later. All of it is treated like stderr.
+// nobody takes stands still sooner or later. All of it is treated like stderr. It ends with the connection, not with the life
+// of the calls: what is printed while the process exits is worth reading too.
 func (p *Plugin) drainOutput() {
-	stream, err := p.conn.NewStream(p.life, &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
+	stream, err := p.conn.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
 		grpc.ForceCodecV2(encoding.GetCodecV2("proto")), grpc.MaxCallRecvMsgSize(1<<20))
 	if err != nil || stream.SendMsg(&emptypb.Empty{}) != nil || stream.CloseSend() != nil {
 		return

@@ -36,6 +36,16 @@ func (l *logBuffer) String() string {
 	return l.Buffer.String()
 }
 
+// await waits until the log holds a text.
+func (l *logBuffer) await(t *testing.T, text string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(l.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the log has no %q: %q", text, l.String())
+		}
+	}
+}
+
 func executable(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -118,15 +128,13 @@ func TestBuiltInProvider(t *testing.T) {
 	if tally.err != nil || tally.begins != 6 || tally.ends != 6 || tally.events != 600 || tally.failures != 0 {
 		t.Errorf("scan: %+v", tally)
 	}
+	log.await(t, "acme: printed by the provider's own code") // output travels beside the calls, in its own time
 	p.Close()
 	if how, ended := p.process.ended(0); !ended || how != "exit status 0" {
 		t.Errorf("the process was not asked to exit: %s", how)
 	}
 	if _, err := os.Stat(p.process.dir); err == nil {
 		t.Error("the private directory was left")
-	}
-	if !strings.Contains(log.String(), "acme: printed by the provider's own code") {
-		t.Errorf("log %q", log)
 	}
 	_, err = p.Resolve(context.Background(), &historyv1.ResolveRequest{})
 	wantFault(t, err, Cancelled)
