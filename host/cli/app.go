@@ -114,7 +114,7 @@ and gives exact recall: search, the transcript behind every hit, stable ids. Not
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.setupCommand(), a.importCommand(), a.sourcesCommand(), a.statusCommand(), a.searchCommand(), a.showCommand(),
-		a.listCommand(), a.locateCommand(), a.doctorCommand(), a.exportCommand(), a.pluginsCommand(), a.providerCommand(),
+		a.listCommand(), a.locateCommand(), a.doctorCommand(), a.exportCommand(), a.pluginsCommand(), a.integrationsCommand(), a.providerCommand(),
 	}
 }
 
