@@ -29,7 +29,7 @@ type (
 	PathRule         = historyv1.PathRule       // the route of an explicit path
 	CurrentSession   = historyv1.CurrentSession // recognises the session that runs ctx
 	EnvMatch         = historyv1.EnvMatch
-	ResumeCommand    = historyv1.ResumeCommand // an argv that ctx shows and never runs
+	ResumeCommand    = historyv1.ResumeCommand // an argv that ctx shows, and runs when the user asks
 	ProviderLimits   = historyv1.Limits        // the provider's own bounds; 0 = the host's
 	ResolveRequest   = historyv1.ResolveRequest
 	ResolveResponse  = historyv1.ResolveResponse // at most 256 candidates and 64 issues

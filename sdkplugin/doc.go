@@ -11,7 +11,10 @@
 //
 // Package conformance tests the result, examples/provider-notes is a complete
 // provider, package jsonl reads append-only JSON Lines files safely, package
-// canonical parses JSON and writes it in the form that ctx stores.
+// sqlitesnap SQLite databases that are in use, package canonical parses JSON
+// and writes it in the form that ctx stores. Packages listing and transcript
+// are the skeletons of an inventory of files and of a scan of their lines;
+// facts, texts and digest hold what mappings need.
 //
 // # Words
 //

@@ -83,6 +83,20 @@ func serverOptions(handler stats.Handler) []grpc.ServerOption {
 	}
 }
 
+// exits is what is to be done when the process ends.
+var exits struct {
+	sync.Mutex
+	all []func()
+}
+
+// AtExit has f called when the process of a provider ends in order, for files
+// that nobody needs afterwards.
+func AtExit(f func()) {
+	exits.Lock()
+	defer exits.Unlock()
+	exits.all = append(exits.all, f)
+}
+
 // lifetime ends the process when its host is gone. Two signs count: the host's
 // process is no more, or its last connection has closed. A host that is killed
 // leaves both; one that is asked to stop leaves the second. A provider started
@@ -145,6 +159,12 @@ func (l *lifetime) makeSocketDir() error {
 }
 
 func (l *lifetime) cleanUp() {
+	exits.Lock()
+	defer exits.Unlock()
+	for _, f := range exits.all {
+		f()
+	}
+	exits.all = nil
 	if l.socketDir != "" {
 		_ = os.RemoveAll(l.socketDir)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 // blockKind says what a block of message.content gives.
@@ -225,12 +226,9 @@ func (o *outline) nested(content canonical.Value) (defect string) {
 
 func (o *outline) addText(v canonical.Value) {
 	text := v.Str()
-	if blank(text) {
+	if texts.Blank(text) {
 		return
 	}
 	o.texts = append(o.texts, v)
 	o.textBytes += len(text) + 1
 }
-
-// blank tells whether a text is empty or white space only.
-func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }

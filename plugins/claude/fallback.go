@@ -121,7 +121,7 @@ func appendResult(j []byte, m *mapper) []byte {
 func appendBlockEnd(j []byte, m *mapper) []byte {
 	j = strconv.AppendBool(append(j, `,"native_content_unavailable":`...), m.block.repeated != 0)
 	j = append(j, `,"literal_facts":[`...)
-	for i, fact := range m.walk.facts[m.walk.base:m.literalEnd] {
+	for i, fact := range m.walk.List[m.walk.Base:m.literalEnd] {
 		if i > 0 {
 			j = append(j, ',')
 		}

@@ -2,13 +2,12 @@ package claude
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/digest"
 )
 
 // A frontier is what an append needs to go on: which file was read and how many lines, the lineage that a sidecar gave, and the
@@ -61,31 +60,17 @@ func parseFrontier(src []byte) (f frontier, err error) {
 	return f, nil
 }
 
-// fingerprint stands for a text in sets of any size: 128 bits of its SHA-256, so that no two texts can be made to meet.
-type fingerprint [16]byte
+// fingerprint stands for a text in sets of any size.
+type fingerprint = digest.Print
 
 type fingerprints map[fingerprint]bool
 
-func fingerprintOf(text []byte) fingerprint {
-	sum := sha256.Sum256(text)
-	return fingerprint(sum[:])
-}
+func fingerprintOf(text []byte) fingerprint { return digest.Of(text) }
 
 // pairOf is the fingerprint of a message id and the index of an event.
 func pairOf(id []byte, idx int) fingerprint {
 	var room [64]byte
 	return fingerprintOf(binary.BigEndian.AppendUint64(append(room[:0], id...), uint64(idx)))
-}
-
-// MarshalText makes a fingerprint a key of a JSON object.
-func (f fingerprint) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, f[:]), nil }
-
-// UnmarshalText reads what MarshalText writes.
-func (f *fingerprint) UnmarshalText(text []byte) error {
-	if n, err := hex.Decode(f[:], text[:min(len(text), 2*len(f))]); err != nil || n < len(f) || len(text) > 2*len(f) {
-		return errFrontier
-	}
-	return nil
 }
 
 var uuidKey = []byte(`"uuid"`)

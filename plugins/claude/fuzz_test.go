@@ -9,6 +9,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 var fuzzLines = []string{
@@ -35,15 +36,15 @@ func FuzzLine(f *testing.F) {
 		r := &checker{t: t}
 		s := &scanner{}
 		s.mapper.begin(sessionKey{root: "S1"}, sidecars{}, r)
-		if err := s.one(&jsonl.Line{Ordinal: 3, Bytes: content}, r); err != nil {
+		if err := s.Line(&jsonl.Line{Ordinal: 3, Bytes: content}, &s.mapper, r); err != nil {
 			t.Fatal(err)
 		}
-		records := s.retained + s.ignored + r.rejected
+		records := s.Retained + s.Ignored + r.rejected
 		if records == 0 && len(bytes.TrimSpace(content)) > 0 {
 			t.Error("a line of which nothing came")
 		}
-		if s.retained == 0 && len(r.events) > 0 || s.retained > 0 && len(r.events) == 0 {
-			t.Errorf("%d retained records gave %d events", s.retained, len(r.events))
+		if s.Retained == 0 && len(r.events) > 0 || s.Retained > 0 && len(r.events) == 0 {
+			t.Errorf("%d retained records gave %d events", s.Retained, len(r.events))
 		}
 	})
 }
@@ -125,7 +126,7 @@ func FuzzFrontier(f *testing.F) {
 	s := new(state).ready()
 	s.Titles.addCustom([]byte("title"))
 	s.Titles.addSummary([]byte("leaf"), []byte("summary"))
-	s.occurrence([32]byte{1})
+	s.Occurrences.Next(fingerprint{1})
 	s.Links[fingerprintOf([]byte("link"))] = true
 	f.Add(frontier{Device: 1, FileID: 2, Lines: 3, State: s}.encode(maxFrontier))
 	f.Add(frontier{Device: 1, FileID: 2, Lines: 3, State: s}.encode(16))
@@ -158,7 +159,7 @@ func FuzzCollect(f *testing.F) {
 		found := fingerprints{}
 		found.collect(line)
 		var doc canonical.Doc
-		_, _, _ = recordsOf(&doc, line, func(record canonical.Value) error {
+		_, _, _ = transcript.Records(&doc, line, known, func(record canonical.Value) error {
 			if v := record.Get("uuid"); v.IsString() && plainKey(record, v) && !found[fingerprintOf(v.Str())] {
 				t.Errorf("%q is not found", v.Str())
 			}

@@ -14,6 +14,8 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // maxWalkFiles bounds transcripts and sidecars of one route together.
@@ -34,38 +36,18 @@ func (p *provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest
 	if err != nil {
 		return err
 	}
-	for i := range inv.found {
-		err := out.Source(inv.found[i].source())
-		if errors.Is(err, sdkplugin.ErrTooManySources) {
-			for _, left := range inv.found[i:] {
-				inv.states[left.route] = sdkplugin.RouteIncomplete
-			}
-			out.Diagnostics.AddError("too_many_sources", "more sessions than one inventory may hold")
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for i, state := range inv.states {
-		out.Route(i, state)
-	}
-	out.Walked(inv.directories, inv.files, inv.skippedLinks)
-	for _, d := range inv.diagnostics {
-		out.Diagnostics.Add(d)
-	}
-	return nil
+	return inv.Give(out, len(inv.found), func(i int) sdkplugin.Source { return inv.found[i].source() })
 }
 
 // list looks at every route.
 func (p *provider) list(ctx context.Context, routes []sdkplugin.Route) (*inventory, error) {
-	inv := &inventory{ctx: ctx, work: p.work}
+	inv := &inventory{Listing: listing.Listing{Ctx: ctx, Work: p.work}}
 	for i, route := range routes {
 		state, err := inv.route(i, route)
 		if err != nil {
 			return nil, err
 		}
-		inv.states = append(inv.states, state)
+		inv.States = append(inv.States, state)
 	}
 	inv.oneEach(routes)
 	return inv, nil
@@ -81,13 +63,8 @@ func (c *candidate) source() sdkplugin.Source {
 
 // inventory is one listing under way.
 type inventory struct {
-	ctx         context.Context
-	work        *jsonl.Work
-	found       []candidate // by route, then by locator
-	states      []sdkplugin.RouteState
-	diagnostics []sdkplugin.Diagnostic
-	// What was looked at.
-	directories, files, skippedLinks uint64
+	listing.Listing
+	found []candidate // by route, then by locator
 
 	reader jsonl.Reader
 	doc    canonical.Doc
@@ -95,13 +72,11 @@ type inventory struct {
 
 // route lists one route and tells how completely.
 func (v *inventory) route(index int, route sdkplugin.Route) (sdkplugin.RouteState, error) {
-	info, err := os.Stat(route.Path)
+	state, directory := listing.Look(route.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return sdkplugin.RouteMissing, nil
-	case err != nil:
-		return sdkplugin.RouteUnreadable, nil
-	case !info.IsDir():
+	case state != sdkplugin.RouteComplete:
+		return state, nil
+	case !directory:
 		return v.file(index, route), nil
 	}
 	// A Claude home holds the projects container.
@@ -110,61 +85,30 @@ func (v *inventory) route(index int, route sdkplugin.Route) (sdkplugin.RouteStat
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return sdkplugin.RouteUnreadable, nil
 	}
-	tree, err := jsonl.Walk{
-		Route: route.Path, Match: wanted, Descend: entered(home), MaxFiles: maxWalkFiles, Work: v.work,
-	}.Run(v.ctx)
-	if err != nil {
-		return v.walkFailed(index, err)
+	entries, state, err := v.Tree(index, jsonl.Walk{
+		Route: route.Path, Match: wanted, Descend: entered(home), MaxFiles: maxWalkFiles,
+	})
+	if err != nil || entries == nil {
+		return state, err
 	}
-	v.directories += tree.Directories
-	v.files += uint64(len(tree.Entries))
-	v.skippedLinks += tree.SkippedLinks
-	state := sdkplugin.RouteComplete
-	for _, problem := range tree.Problems {
-		state = sdkplugin.RouteIncomplete
-		v.diagnose(index, problem.Locator, "unreadable", problem.Failure.Reason)
-	}
-	if tree.SkippedNames > 0 {
-		v.diagnose(index, "", "skipped_names", "files whose names are not UTF-8 are left out")
-	}
-	if !v.transcripts(index, route, home, tree.Entries) {
+	if !v.transcripts(index, route, home, entries) {
 		state = sdkplugin.RouteIncomplete
 	}
 	return state, nil
 }
 
-func (v *inventory) walkFailed(index int, err error) (sdkplugin.RouteState, error) {
-	var failure *jsonl.Failure
-	switch {
-	case v.ctx.Err() != nil:
-		return 0, v.ctx.Err()
-	case !errors.As(err, &failure):
-		return 0, err
-	case failure.Class == jsonl.Vanished:
-		return sdkplugin.RouteMissing, nil
-	}
-	v.diagnose(index, "", "unreadable", failure.Reason)
-	return sdkplugin.RouteUnreadable, nil
-}
-
-func (v *inventory) diagnose(route int, locator, code, message string) {
-	v.diagnostics = append(v.diagnostics, sdkplugin.Diagnostic{
-		Severity: sdkplugin.SeverityWarning, Code: code, Message: message, Locator: locator, Route: route,
-	})
-}
-
 // file takes a route that is one transcript.
 func (v *inventory) file(index int, route sdkplugin.Route) sdkplugin.RouteState {
-	state, err := jsonl.Observe(route.Path, "", v.work)
+	state, err := jsonl.Observe(route.Path, "", v.Work)
 	if err != nil {
 		return sdkplugin.RouteUnreadable
 	}
 	placed, ok := placeFile(route.Path)
 	if !ok {
-		v.diagnose(index, "", "not_a_transcript", "the name is not that of a transcript")
+		v.Warn(index, "", "not_a_transcript", "the name is not that of a transcript")
 		return sdkplugin.RouteComplete
 	}
-	v.files++
+	v.Files++
 	if !v.add(route, candidate{route: index, placed: placed, observed: observed{transcript: state}}) {
 		return sdkplugin.RouteIncomplete
 	}
@@ -209,7 +153,7 @@ func (v *inventory) add(route sdkplugin.Route, c candidate) (ok bool) {
 		switch {
 		case errors.As(err, &failure) && failure.Class == jsonl.Vanished:
 		case err != nil:
-			v.diagnose(c.route, c.locator, "unreadable", "the root session of an agent could not be read")
+			v.Warn(c.route, c.locator, "unreadable", "the root session of an agent could not be read")
 			return false
 		case root != "":
 			c.placed.key.root = root
@@ -225,7 +169,7 @@ func (v *inventory) add(route sdkplugin.Route, c candidate) (ok bool) {
 
 // rootOf returns the first session id in a file and the number of records read for it.
 func (v *inventory) rootOf(route, locator string) (root string, records int, err error) {
-	f, err := jsonl.Open(route, locator, v.work)
+	f, err := jsonl.Open(route, locator, v.Work)
 	if err != nil {
 		return "", 0, err
 	}
@@ -236,12 +180,12 @@ func (v *inventory) rootOf(route, locator string) (root string, records int, err
 		if line.Kind != jsonl.Record {
 			continue
 		}
-		_, _, err = recordsOf(&v.doc, line.Bytes, func(record canonical.Value) error {
+		_, _, err = transcript.Records(&v.doc, line.Bytes, known, func(record canonical.Value) error {
 			records++
 			if root == "" {
 				root = shortText(record.Get("sessionId").Str())
 			}
-			return v.ctx.Err()
+			return v.Ctx.Err()
 		})
 		if err != nil {
 			return "", records, err
@@ -301,7 +245,7 @@ func (v *inventory) oneEach(routes []sdkplugin.Route) {
 		}
 		v.found[loser].dropped = true
 		if !same {
-			v.diagnose(v.found[loser].route, v.found[loser].locator, "duplicate_session",
+			v.Warn(v.found[loser].route, v.found[loser].locator, "duplicate_session",
 				"another file of the same session is newer and is taken instead")
 		}
 	}

@@ -126,8 +126,8 @@ func TestForms(t *testing.T) {
 		route := tr.route()
 		tr.write("notes.txt", "x")
 		route.Path = filepath.Join(tr.root, "notes.txt")
-		if inv := tr.list(route); len(inv.found) != 0 || inv.diagnostics[0].Code != "not_a_transcript" {
-			t.Errorf("a text file gives %q, %+v", listed(inv), inv.diagnostics)
+		if inv := tr.list(route); len(inv.found) != 0 || inv.Diagnostics[0].Code != "not_a_transcript" {
+			t.Errorf("a text file gives %q, %+v", listed(inv), inv.Diagnostics)
 		}
 	})
 }
@@ -137,8 +137,8 @@ func TestRouteStates(t *testing.T) {
 	missing := tr.route()
 	missing.Path = filepath.Join(tr.root, "none")
 	inv := tr.list(missing, tr.route())
-	if want := []sdkplugin.RouteState{sdkplugin.RouteMissing, sdkplugin.RouteComplete}; !slices.Equal(inv.states, want) {
-		t.Errorf("states %v, want %v", inv.states, want)
+	if want := []sdkplugin.RouteState{sdkplugin.RouteMissing, sdkplugin.RouteComplete}; !slices.Equal(inv.States, want) {
+		t.Errorf("states %v, want %v", inv.States, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -185,11 +185,11 @@ func TestDuplicates(t *testing.T) {
 			inv := tr.list(tr.route())
 			compareLines(t, "sources", listed(inv), c.want)
 			var told string
-			for _, d := range inv.diagnostics {
+			for _, d := range inv.Diagnostics {
 				told += d.Locator
 			}
 			if told != c.told {
-				t.Errorf("diagnostics %+v", inv.diagnostics)
+				t.Errorf("diagnostics %+v", inv.Diagnostics)
 			}
 		})
 	}

@@ -43,8 +43,8 @@ func TestLinksAndPipes(t *testing.T) {
 	compareLines(t, "sources", listed(inv), []string{
 		"0 -w/S1.jsonl = S1", "0 -w/S1/subagents/agent-x.jsonl = S1/subagents/agent-x",
 	})
-	if inv.skippedLinks != 2 || len(inv.diagnostics) != 0 || inv.states[0] != sdkplugin.RouteComplete {
-		t.Errorf("%d links skipped, diagnostics %+v, state %d", inv.skippedLinks, inv.diagnostics, inv.states[0])
+	if inv.SkippedLinks != 2 || len(inv.Diagnostics) != 0 || inv.States[0] != sdkplugin.RouteComplete {
+		t.Errorf("%d links skipped, diagnostics %+v, state %d", inv.SkippedLinks, inv.Diagnostics, inv.States[0])
 	}
 
 	linked := tr.route()
@@ -66,8 +66,8 @@ func TestStrangeNames(t *testing.T) {
 	}
 	inv := tr.list(tr.route())
 	compareLines(t, "sources", listed(inv), []string{"0 -w/S1.jsonl = S1"})
-	if len(inv.diagnostics) != 1 || inv.diagnostics[0].Code != "skipped_names" {
-		t.Errorf("diagnostics %+v", inv.diagnostics)
+	if len(inv.Diagnostics) != 1 || inv.Diagnostics[0].Code != "skipped_names" {
+		t.Errorf("diagnostics %+v", inv.Diagnostics)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestUnreadable(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(tr.root, "-closed"), 0o700) })
 	inv := tr.list(tr.route())
 	compareLines(t, "sources", listed(inv), []string{"0 -w/S1.jsonl = S1"})
-	if inv.states[0] != sdkplugin.RouteIncomplete || len(inv.diagnostics) != 2 {
-		t.Errorf("state %d, diagnostics %+v", inv.states[0], inv.diagnostics)
+	if inv.States[0] != sdkplugin.RouteIncomplete || len(inv.Diagnostics) != 2 {
+		t.Errorf("state %d, diagnostics %+v", inv.States[0], inv.Diagnostics)
 	}
 }

@@ -6,27 +6,20 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
-// sink takes what a scan finds; it is the part of sdkplugin.SourceWriter that is used here.
-type sink interface {
-	Begin(sdkplugin.Mode) error
-	Session(sdkplugin.Session) (uint32, error)
-	Event(*sdkplugin.Event) error
-	Retain(n uint64)
-	Ignore(n uint64)
-	Reject(sdkplugin.Rejection) error
-	Progress(readBytes uint64) error
-	End(sdkplugin.Ending) error
-}
-
-// verdict is what became of a record.
-type verdict uint8
+// What a mapping gives to and gets from the skeleton of a scan.
+type (
+	sink    = transcript.Sink
+	verdict = transcript.Verdict
+)
 
 const (
-	ignored verdict = iota
-	retained
-	rejected
+	ignored  = transcript.Ignored
+	retained = transcript.Retained
+	rejected = transcript.Rejected
 )
 
 // maxSpanParts is how many pieces of a structured value one text may consist of; a text of more pieces travels by itself,
@@ -94,6 +87,22 @@ func (m *mapper) begin(key sessionKey, side sidecars, out sink) {
 
 // line starts a line.
 func (m *mapper) line(ordinal uint64) { m.ordinal, m.onLine = ordinal, 0 }
+
+// Known tells whether an object found in a damaged line is a record.
+func (m *mapper) Known(v canonical.Value) bool { return known(v) }
+
+// Record maps one record of a line.
+func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outcome, error) {
+	if at.Nth == 0 {
+		m.line(at.Line.Ordinal)
+	}
+	verdict, detail, err := m.record(v)
+	outcome := transcript.Outcome{Verdict: verdict, Detail: detail}
+	if verdict == rejected {
+		outcome.PayloadType = shortText(m.rec.typ.Str())
+	}
+	return outcome, err
+}
 
 // record maps one record. detail says why it was rejected.
 func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err error) {
@@ -170,17 +179,17 @@ func (m *mapper) events() (verdict, string, error) {
 	case oldBoundary:
 		return m.row(nativeSummary, sdkplugin.Summary, "", m.joined())
 	case unknownFamily, foreignRecord:
-		return m.row(nativeNotice, sdkplugin.Notice, view(m.rec.nativeRole()), m.joined())
+		return m.row(nativeNotice, sdkplugin.Notice, texts.View(m.rec.nativeRole()), m.joined())
 	}
 	return ignored, "", nil
 }
 
 // recordFacts starts the draft's facts with those that every event of the record has.
 func (m *mapper) recordFacts() {
-	m.walk.facts = m.walk.facts[:0]
-	m.walk.add(sdkplugin.FactSessionCWD, m.rec.cwd.Str())
-	m.walk.add(sdkplugin.FactBranch, m.rec.branch.Str())
-	m.walk.base = len(m.walk.facts)
+	m.walk.Reset()
+	m.walk.Add(sdkplugin.FactSessionCWD, m.rec.cwd.Str())
+	m.walk.Add(sdkplugin.FactBranch, m.rec.branch.Str())
+	m.walk.EndBase()
 }
 
 // row gives one event that is a text and nothing else.
@@ -191,7 +200,7 @@ func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (verdict, s
 // rowWith is row with what add gives to the draft.
 func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add func()) (verdict, string, error) {
 	switch {
-	case blank(text):
+	case texts.Blank(text):
 		return ignored, "", nil
 	case m.onLine >= m.maxLine:
 		return rejected, tooManyEvents, nil
@@ -229,8 +238,8 @@ func (m *mapper) draft(kind nativeKind, typ, role string) {
 		m.nativeRole = toolRole
 	}
 	m.stored, m.added = canonical.Value{}, false
-	m.walk.facts = m.walk.facts[:m.walk.base]
-	m.literalEnd = m.walk.base
+	m.walk.Restart()
+	m.literalEnd = m.walk.Base
 	scope := sdkplugin.ScopePrimary
 	if !m.key.main() || m.rec.sidechain {
 		scope = sdkplugin.ScopeSubagent
@@ -242,7 +251,7 @@ func (m *mapper) draft(kind nativeKind, typ, role string) {
 func (m *mapper) give(idx int) error {
 	m.ev.Sequence = m.ordinal<<16 + uint64(m.onLine)
 	m.onLine++
-	m.ev.Facts = m.walk.facts
+	m.ev.Facts = m.walk.List
 	m.ev.Key = m.eventKey(idx)
 	if m.out == nil {
 		return nil
@@ -305,11 +314,11 @@ func (m *mapper) eventKey(idx int) sdkplugin.NativeKey {
 			}
 		}
 	}
-	digest := m.digester.event(m)
+	sum := m.digester.event(m)
 	m.keys = sdkplugin.AppendComposite(m.keys[:0], eventNamespace, 3)
 	m.keys = sdkplugin.AppendUtf8(m.keys, fallbackMark)
-	m.keys = sdkplugin.AppendBytes(m.keys, digest[:])
-	m.keys = sdkplugin.AppendU64(m.keys, m.state.occurrence(digest))
+	m.keys = sdkplugin.AppendBytes(m.keys, sum[:])
+	m.keys = sdkplugin.AppendU64(m.keys, m.state.Occurrences.Next(fingerprint(sum[:16])))
 	return m.keys
 }
 
@@ -338,7 +347,7 @@ func (m *mapper) claimCopy(idx int) {
 	if len(uuid) == 0 || r.family.keyedByContent() {
 		return
 	}
-	ancestor, proof := view(r.sessionID.Str()), sdkplugin.ProofNativeEventIdentity
+	ancestor, proof := texts.View(r.sessionID.Str()), sdkplugin.ProofNativeEventIdentity
 	if ancestor == "" || ancestor == m.key.root {
 		if ancestor = forkedFrom(r); ancestor == "" {
 			return
@@ -354,7 +363,7 @@ func (m *mapper) claimCopy(idx int) {
 	}
 	m.claim = sdkplugin.CopyClaim{
 		Session: key.ref(false), EventKind: eventKind, Proof: proof,
-		EventKey: sdkplugin.Composite(eventNamespace, sdkplugin.Utf8(view(uuid)), sdkplugin.U64(uint64(idx))),
+		EventKey: sdkplugin.Composite(eventNamespace, sdkplugin.Utf8(texts.View(uuid)), sdkplugin.U64(uint64(idx))),
 	}
 	m.ev.Copy = &m.claim
 }

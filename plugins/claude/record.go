@@ -1,11 +1,6 @@
 package claude
 
-import (
-	"errors"
-
-	"github.com/agenthistory/ctx/sdkplugin/canonical"
-	"github.com/agenthistory/ctx/sdkplugin/jsonl"
-)
+import "github.com/agenthistory/ctx/sdkplugin/canonical"
 
 // Longest raw JSON text of checked fields.
 const (
@@ -176,19 +171,4 @@ func known(v canonical.Value) bool {
 		return v.Get("sessionId").IsString()
 	}
 	return true
-}
-
-// recordsOf hands the records of one line to each: the object the line is, or the ones that a damaged line still holds. A
-// defect is the reason to reject the whole line; torn is the offset in the line of the first byte that belongs to no record,
-// -1 if there is none.
-func recordsOf(doc *canonical.Doc, line []byte, each func(canonical.Value) error) (torn int, defect string, err error) {
-	fault := doc.Parse(line)
-	if fault == nil && doc.Root().IsObject() {
-		return -1, "", each(doc.Root())
-	}
-	if syntax := new(canonical.SyntaxError); errors.As(fault, &syntax) && syntax.Code == canonical.NotUTF8 {
-		return -1, "not UTF-8", nil
-	}
-	recovery, err := jsonl.Recover(doc, line, known, func(_ int, v canonical.Value) error { return each(v) })
-	return recovery.Torn, "", err
 }

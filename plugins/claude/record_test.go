@@ -278,9 +278,9 @@ func (tr *tree) route() sdkplugin.Route {
 func (tr *tree) sources() []sdkplugin.Source {
 	tr.t.Helper()
 	inv := tr.list(tr.route())
-	for i, state := range inv.states {
+	for i, state := range inv.States {
 		if state != sdkplugin.RouteComplete {
-			tr.t.Fatalf("route %d has state %d: %+v", i, state, inv.diagnostics)
+			tr.t.Fatalf("route %d has state %d: %+v", i, state, inv.Diagnostics)
 		}
 	}
 	var sources []sdkplugin.Source

@@ -3,6 +3,7 @@ package claude
 import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 const tooManyEvents = "more events than one line may give"
@@ -45,7 +46,7 @@ func (m *mapper) system() (verdict, string, error) {
 // apiErrorText returns the message of a failed request, nil if there is none.
 func apiErrorText(e canonical.Value) []byte {
 	for _, v := range [...]canonical.Value{e.Get("message"), e.Get("error").Get("error").Get("message")} {
-		if text := v.Str(); !blank(text) {
+		if text := v.Str(); !texts.Blank(text) {
 			return text
 		}
 	}
@@ -72,7 +73,7 @@ func (m *mapper) attachment() (verdict, string, error) {
 	}
 	m.parts = m.parts[:0]
 	for element := range prompt.Elems {
-		if text := element.Get("text"); element.Get("type").StrEquals("text") && !blank(text.Str()) {
+		if text := element.Get("text"); element.Get("type").StrEquals("text") && !texts.Blank(text.Str()) {
 			m.parts = append(m.parts, text)
 		}
 	}
@@ -88,9 +89,9 @@ func (m *mapper) pullRequest() (verdict, string, error) {
 	}
 	return m.rowWith(nativeNotice, sdkplugin.VCSChange, sdkplugin.RoleSystem, url, func() {
 		m.state.Links[link] = true
-		m.walk.add(sdkplugin.FactURL, url)
-		m.walk.add(sdkplugin.FactPullRequest, number(m.rec.root.Get("prNumber")))
-		m.walk.add(sdkplugin.FactProject, m.rec.root.Get("prRepository").Str())
+		m.walk.Add(sdkplugin.FactURL, url)
+		m.walk.Add(sdkplugin.FactPullRequest, number(m.rec.root.Get("prNumber")))
+		m.walk.Add(sdkplugin.FactProject, m.rec.root.Get("prRepository").Str())
 	})
 }
 

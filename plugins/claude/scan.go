@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 
 	"github.com/agenthistory/ctx/sdkplugin"
-	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // Scan reads one transcript, as a whole or from where the last scan ended.
@@ -14,7 +14,7 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 	s := p.scanners.Get().(*scanner)
 	s.work = p.work
 	err := s.scan(ctx, &req, out)
-	if !s.grown {
+	if !s.Grown {
 		p.scanners.Put(s)
 	}
 	return err
@@ -22,27 +22,10 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 
 // scanner reads transcripts one after another in memory that it keeps.
 type scanner struct {
-	reader jsonl.Reader
-	doc    canonical.Doc
+	transcript.Scanner
 	mapper mapper
 	work   *jsonl.Work
-
-	grown             bool   // a long line has made the memory large
-	parsed            uint64 // lines parsed in the scan, for tests
-	retained, ignored uint64
 }
-
-// How often a scan reports progress and looks for cancellation.
-const (
-	progressBytes = 1 << 20
-	patienceLines = 256
-)
-
-// Bounds of the memory that is kept from file to file.
-const (
-	keptLine  = 1 << 20
-	keptNodes = 1 << 16
-)
 
 func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink) error {
 	key, err := keyOfAnchor(req.Source.Anchor)
@@ -56,8 +39,8 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 	defer f.Close()
 	var now observed
 	side := now.readSidecar(key, req.Route.Path, req.Source.Locator)
-	s.parsed, s.retained, s.ignored = 0, 0, 0
-	s.reader.Reset(f)
+	s.Restart()
+	s.Reader.Reset(f)
 	s.mapper.begin(key, side, out)
 	mode, err := s.resume(ctx, req, f)
 	if err != nil {
@@ -66,7 +49,7 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 	if err := out.Begin(mode); err != nil {
 		return err
 	}
-	if err := s.lines(ctx, f.Observation().Size, out, s.one); err != nil {
+	if err := s.Map(ctx, f.Observation().Size, &s.mapper, out); err != nil {
 		return err
 	}
 	if now.transcript, err = f.Recheck(); err != nil {
@@ -76,7 +59,7 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 	if mode == sdkplugin.ModeFull {
 		before = 0
 	}
-	return s.end(req, out, now, before+s.retained > 0)
+	return s.end(req, out, now, before+s.Retained > 0)
 }
 
 // resume brings reader and mapper to the place behind the certified prefix. When the file is another one, the prefix is no
@@ -91,16 +74,16 @@ func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jso
 	}
 	c := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.Lines, Digest: [32]byte(req.ContentDigest)}
 	m.maybe = fingerprints{}
-	err = s.lines(ctx, c.Offset, nil, func(line *jsonl.Line, _ sink) error {
+	err = s.Lines(ctx, c.Offset, nil, func(line *jsonl.Line) error {
 		m.maybe.collect(line.Bytes)
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	if s.reader.Checkpoint() != c {
+	if s.Reader.Checkpoint() != c {
 		m.maybe = nil
-		s.reader.Reset(f)
+		s.Reader.Reset(f)
 		return sdkplugin.ModeFull, nil
 	}
 	m.recall = func() (fingerprints, error) {
@@ -117,90 +100,22 @@ func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jso
 // before parses the certified prefix for the state that it leads to.
 func (s *scanner) before(ctx context.Context, f *jsonl.File, c jsonl.Checkpoint) (*state, error) {
 	var again scanner
-	again.reader.Reset(f)
+	again.Reader.Reset(f)
 	again.mapper.begin(s.mapper.key, sidecars{}, nil)
-	err := again.lines(ctx, c.Offset, nil, again.one)
-	s.parsed += again.parsed
-	if err == nil && again.reader.Checkpoint() != c {
+	err := again.Map(ctx, c.Offset, &again.mapper, nil)
+	s.Parsed += again.Parsed
+	if err == nil && again.Reader.Checkpoint() != c {
 		err = &jsonl.Failure{Class: jsonl.Changed, Reason: "the file was rewritten during the scan"}
 	}
 	return again.mapper.state, err
 }
 
-// lines hands the complete lines up to an offset to each. Without a sink there is no progress.
-func (s *scanner) lines(ctx context.Context, end uint64, out sink, each func(*jsonl.Line, sink) error) error {
-	progress := s.reader.BytesRead() + progressBytes
-	for at := uint64(0); at < end && s.reader.Next(); {
-		line := s.reader.Line()
-		at = line.Start + line.Length
-		if err := each(line, out); err != nil {
-			return err
-		}
-		if line.Ordinal%patienceLines == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if read := s.reader.BytesRead(); out != nil && read >= progress {
-			progress = read + progressBytes
-			if err := out.Progress(read); err != nil {
-				return err
-			}
-		}
-	}
-	return s.reader.Err()
-}
-
-// one maps one line.
-func (s *scanner) one(line *jsonl.Line, out sink) error {
-	reject := func(r sdkplugin.Rejection) error {
-		if out == nil {
-			return nil
-		}
-		r.Line = line.Ordinal + 1
-		return out.Reject(r)
-	}
-	switch line.Kind {
-	case jsonl.Blank, jsonl.Padding:
-		s.ignored++
-		return nil
-	case jsonl.TooLong:
-		return reject(sdkplugin.Rejection{Detail: "line over 16 MiB"})
-	}
-	s.parsed++
-	s.mapper.line(line.Ordinal)
-	s.grown = s.grown || len(line.Bytes) > keptLine || len(s.doc.Nodes()) > keptNodes
-	torn, defect, err := recordsOf(&s.doc, line.Bytes, func(record canonical.Value) error {
-		verdict, detail, err := s.mapper.record(record)
-		switch {
-		case err != nil:
-			return err
-		case verdict == rejected:
-			return reject(sdkplugin.Rejection{Detail: detail, PayloadType: shortText(s.mapper.rec.typ.Str())})
-		case verdict == retained:
-			s.retained++
-		default:
-			s.ignored++
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case defect != "":
-		return reject(sdkplugin.Rejection{Detail: defect})
-	case torn >= 0:
-		return reject(sdkplugin.Rejection{
-			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: "not one JSON object",
-		})
-	}
-	return nil
-}
-
 // end certifies what was read.
 func (s *scanner) end(req *sdkplugin.ScanRequest, out sink, now observed, hasEvents bool) error {
 	m := &s.mapper
-	out.Retain(s.retained)
-	out.Ignore(s.ignored)
-	place := s.reader.Checkpoint()
+	out.Retain(s.Retained)
+	out.Ignore(s.Ignored)
+	place := s.Reader.Checkpoint()
 	m.settleSummaries()
 	if m.recallErr != nil {
 		return m.recallErr

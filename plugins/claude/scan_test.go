@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // eventful is a file with everything that an append must remember.
@@ -154,8 +155,8 @@ func TestWorkOfAppend(t *testing.T) {
 	if err := s.scan(t.Context(), &req, r); err != nil {
 		t.Fatal(err)
 	}
-	if s.parsed != 10 || len(r.events) != 10 || r.mode != sdkplugin.ModeAppend {
-		t.Errorf("parsed %d lines for %d events in mode %d", s.parsed, len(r.events), r.mode)
+	if s.Parsed != 10 || len(r.events) != 10 || r.mode != sdkplugin.ModeAppend {
+		t.Errorf("parsed %d lines for %d events in mode %d", s.Parsed, len(r.events), r.mode)
 	}
 	if read := s.work.BytesRead.Load(); read != source.Size {
 		t.Errorf("read %d bytes of a file of %d", read, source.Size)
@@ -201,8 +202,8 @@ func TestUUIDsOfThePrefix(t *testing.T) {
 		if err := sameEnd(tr.full(source), r, before); err != nil {
 			t.Errorf("%s: %v", c.uuid, err)
 		}
-		if len(r.events) != c.events || s.parsed != c.parsed {
-			t.Errorf("%s: %d events from %d parsed lines, want %d from %d", c.uuid, len(r.events), s.parsed, c.events, c.parsed)
+		if len(r.events) != c.events || s.Parsed != c.parsed {
+			t.Errorf("%s: %d events from %d parsed lines, want %d from %d", c.uuid, len(r.events), s.Parsed, c.events, c.parsed)
 		}
 	}
 }
@@ -369,10 +370,10 @@ func TestSizeLimit(t *testing.T) {
 func mapOne(t testing.TB, m *mapper, record string) (verdict, string) {
 	t.Helper()
 	var s scanner
-	if err := s.doc.Parse([]byte(record)); err != nil {
+	if err := s.Doc.Parse([]byte(record)); err != nil {
 		t.Fatal(err)
 	}
-	verdict, detail, err := m.record(s.doc.Root())
+	verdict, detail, err := m.record(s.Doc.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +421,7 @@ func TestScanFailures(t *testing.T) {
 	if err := scan(t.Context(), source, replaced); !errors.As(err, &file) || file.Class != jsonl.Vanished || replaced.ended {
 		t.Errorf("file removed during the scan: %v", err)
 	}
-	tr.write("-w/S1.jsonl", strings.Repeat("\n", 3*patienceLines)+line1+"\n")
+	tr.write("-w/S1.jsonl", strings.Repeat("\n", 3*transcript.PatienceLines)+line1+"\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := scan(ctx, tr.only(), &recorder{}); !errors.Is(err, context.Canceled) {

@@ -7,6 +7,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 // maxSidecar is the longest sidecar that is read.
@@ -82,14 +83,14 @@ func (s *sidecars) read(key sessionKey, content []byte) {
 	root := doc.Root()
 	if key.main() {
 		for _, v := range [...]canonical.Value{root, root.Get("customTitle"), root.Get("title")} {
-			if title := oneLine(v.Str()); title != "" {
+			if title := texts.OneLine(v.Str()); title != "" {
 				s.customTitle = title
 			}
 		}
 		return
 	}
 	s.agentType = shortText(root.Get("agentType").Str())
-	s.description = oneLine(root.Get("description").Str())
+	s.description = texts.OneLine(root.Get("description").Str())
 	if parent := shortText(root.Get("parentAgentId").Str()); parent != "" {
 		s.parentAgent = agentPrefix + strings.TrimPrefix(parent, agentPrefix)
 	}

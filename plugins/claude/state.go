@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/digest"
 )
 
 // lineage says how a main session came to be, as its first chain record tells.
@@ -23,9 +24,9 @@ type state struct {
 	Lineage  lineage
 	Ancestor string // session that the file was forked or resumed from
 
-	Pairs       fingerprints           // message ids with the index of an event that are taken as keys
-	Links       fingerprints           // addresses of pull requests
-	Occurrences map[fingerprint]uint64 // content digests and how often they came
+	Pairs       fingerprints   // message ids with the index of an event that are taken as keys
+	Links       fingerprints   // addresses of pull requests
+	Occurrences digest.Counter // content digests and how often they came
 	Titles      titles
 	CWD         string // first directory
 	Relocated   string // latest directory that replaces it
@@ -55,17 +56,9 @@ func (s *state) ready() *state {
 		}
 	}
 	if s.Occurrences == nil {
-		s.Occurrences = map[fingerprint]uint64{}
+		s.Occurrences = digest.Counter{}
 	}
 	return s
-}
-
-// occurrence returns how many earlier events of the file had the same content digest.
-func (s *state) occurrence(digest [32]byte) uint64 {
-	key := fingerprint(digest[:16])
-	n := s.Occurrences[key]
-	s.Occurrences[key] = n + 1
-	return n
 }
 
 // trace learns from a chain record where its file comes from; only the first one tells.

@@ -2,9 +2,9 @@ package claude
 
 import (
 	"math"
-	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 // Borders of numeric timestamps: at least a milliseconds value is read as milliseconds, at least a seconds value as seconds.
@@ -17,7 +17,8 @@ const (
 // the T, or a number of seconds or milliseconds. Everything else is no time.
 func instant(v canonical.Value) (ms int64, ok bool) {
 	if v.IsString() {
-		return parseTime(v.Str())
+		t, ok := texts.ParseTime(v.Str())
+		return t.UnixMilli(), ok
 	}
 	f, ok := v.Float64()
 	switch {
@@ -27,25 +28,4 @@ func instant(v canonical.Value) (ms int64, ok bool) {
 		return int64(math.Floor(f * 1000)), true
 	}
 	return int64(f), true
-}
-
-// parseTime reads an RFC 3339 time with T, t or a space, and Z or z.
-func parseTime(s []byte) (ms int64, ok bool) {
-	const separator = len("2006-01-02")
-	var room [64]byte
-	text := append(room[:0], s...)
-	if len(text) <= separator {
-		return 0, false
-	}
-	if c := text[separator]; c == 't' || c == ' ' {
-		text[separator] = 'T'
-	}
-	if last := len(text) - 1; text[last] == 'z' {
-		text[last] = 'Z'
-	}
-	var t time.Time
-	if t.UnmarshalText(text) != nil {
-		return 0, false
-	}
-	return t.UnixMilli(), true
 }

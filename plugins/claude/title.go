@@ -4,30 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
-
-// maxTitle is the longest title in characters.
-const maxTitle = 200
-
-// oneLine returns a text as a title: white space collapsed, trimmed, cut to maxTitle characters.
-func oneLine(text []byte) string {
-	var out []rune
-	for word := range bytes.FieldsSeq(text) {
-		if len(out) > 0 {
-			out = append(out, ' ')
-		}
-		for len(word) > 0 && len(out) <= maxTitle {
-			r, size := utf8.DecodeRune(word)
-			out, word = append(out, r), word[size:]
-		}
-		if len(out) > maxTitle {
-			break
-		}
-	}
-	return strings.TrimRight(string(out[:min(len(out), maxTitle)]), " ")
-}
 
 // commandTitle returns a slash command as a person typed it: its name and its arguments.
 func commandTitle(text []byte) string {
@@ -41,7 +20,7 @@ func commandTitle(text []byte) string {
 	}
 	title = append(title, name...)
 	args := between(text, "<command-args>", "</command-args>")
-	return oneLine(append(append(title, ' '), args...))
+	return texts.OneLine(append(append(title, ' '), args...))
 }
 
 func between(text []byte, open, close string) []byte {
@@ -78,21 +57,21 @@ const (
 )
 
 func (t *titles) addCustom(text []byte) {
-	t.Custom = keepLast(t.Custom, oneLine(text), maxCustomTitles)
+	t.Custom = keepLast(t.Custom, texts.OneLine(text), maxCustomTitles)
 }
 
 func (t *titles) addWorktree(name []byte) {
-	t.Worktrees = keepLast(t.Worktrees, oneLine(name), maxWorktrees)
+	t.Worktrees = keepLast(t.Worktrees, texts.OneLine(name), maxWorktrees)
 }
 
 func (t *titles) addAI(text []byte) {
-	if title := oneLine(text); title != "" {
+	if title := texts.OneLine(text); title != "" {
 		t.AI = title
 	}
 }
 
 func (t *titles) addSummary(leaf, text []byte) {
-	title := oneLine(text)
+	title := texts.OneLine(text)
 	if title == "" || len(leaf) == 0 {
 		return
 	}
@@ -107,7 +86,7 @@ func (t *titles) addTyped(text []byte) {
 	text = withoutSpans(text)
 	switch classOf(text, text) {
 	case plainText:
-		t.Prompt = oneLine(text)
+		t.Prompt = texts.OneLine(text)
 	case commandText:
 		if t.Command == "" {
 			t.Command = commandTitle(text)

@@ -3,6 +3,7 @@ package claude
 import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 // Bodies of calls and results that have no text of their own.
@@ -16,11 +17,11 @@ var toolRole = []byte(sdkplugin.RoleTool)
 
 // toolCall gives one call. Its body and its arguments are the input, as it stands in the structured copy of the block.
 func (m *mapper) toolCall(b *block, idx int) error {
-	m.draft(nativeCall, sdkplugin.ToolCall, view(m.rec.nativeRole()))
+	m.draft(nativeCall, sdkplugin.ToolCall, texts.View(m.rec.nativeRole()))
 	m.block = b
 	m.walk.block(b.v)
-	m.walk.settle()
-	m.literalEnd = len(m.walk.facts)
+	m.walk.Settle()
+	m.literalEnd = len(m.walk.List)
 	stored, err := m.rewritten(rewriter{}, b.v, nil)
 	if err != nil {
 		return err
@@ -53,9 +54,9 @@ func (m *mapper) invoke(b *block, arguments sdkplugin.Capture) {
 	if m.ev.CallID == nil {
 		return
 	}
-	m.invocation = sdkplugin.Invocation{Tool: view(name), Arguments: arguments, StartedAt: m.at}
+	m.invocation = sdkplugin.Invocation{Tool: texts.View(name), Arguments: arguments, StartedAt: m.at}
 	if server, tool := b.mcp(); server != nil {
-		m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = "mcp", view(server), view(tool)
+		m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = "mcp", texts.View(server), texts.View(tool)
 	}
 	m.ev.Invocation = &m.invocation
 }
@@ -125,10 +126,10 @@ func (m *mapper) draftOutput(b *block, client, operation canonical.Value) {
 	m.block, m.parts = b, m.parts[:0]
 	m.walk.block(b.v)
 	m.walk.resultFiles(client)
-	m.literalEnd = len(m.walk.facts)
+	m.literalEnd = len(m.walk.List)
 	m.walk.gitOperation(operation)
-	m.walk.settle()
-	m.literalEnd = min(m.literalEnd, len(m.walk.facts))
+	m.walk.Settle()
+	m.literalEnd = min(m.literalEnd, len(m.walk.List))
 }
 
 // readableParts collects text, title and address of every object inside a value, in this order in each object.

@@ -1822,7 +1822,7 @@ func (x *EnvMatch) GetValues() []string {
 }
 
 // ResumeCommand is an argv whose elements may hold {provider_session_id} and
-// {cwd}. It is shown to people and never run by ctx.
+// {cwd}. ctx shows it, and runs it only when the user asks for that.
 type ResumeCommand struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Argv          []string               `protobuf:"bytes,1,rep,name=argv,proto3" json:"argv,omitempty"`

@@ -60,6 +60,7 @@ type Reader struct {
 	lines                  uint64
 	total                  uint64
 	skipped                uint64 // length of an unfinished tail that did not fit the buffer
+	undigested             bool
 }
 
 // Reset makes the reader start f from its first byte, up to the frozen length.
@@ -84,6 +85,9 @@ func (r *Reader) rewind(f *File) {
 	r.ResetStream(io.NewSectionReader(f, 0, int64(f.opened.Size)))
 	r.file, r.total = f, total
 }
+
+// Undigested makes the reader hash nothing until the next Reset, for a look at lines that certifies nothing.
+func (r *Reader) Undigested() { r.undigested = true }
 
 // Verify reads the first c.Offset bytes. If they are still what c describes, the reader stands behind them and same is true;
 // else it starts again from the first byte (a stream must then be given to ResetStream anew). To be called before Next.
@@ -156,6 +160,12 @@ func (r *Reader) Checkpoint() Checkpoint {
 // Tail returns how many bytes were read behind the last complete line: an unfinished write.
 func (r *Reader) Tail() uint64 { return uint64(r.to-r.from) + r.skipped }
 
+// PaddedTail tells whether what follows the last complete line is NUL bytes only, as a crash leaves them.
+func (r *Reader) PaddedTail() bool {
+	tail := r.buf[r.from:r.to]
+	return len(tail) > 0 && r.skipped == 0 && len(bytes.Trim(tail, "\x00")) == 0
+}
+
 // BytesRead returns how many bytes were read since Reset, the verified prefix included.
 func (r *Reader) BytesRead() uint64 { return r.total }
 
@@ -204,7 +214,7 @@ func (r *Reader) read() bool {
 }
 
 func (r *Reader) digest(end int) {
-	if end > r.summed {
+	if end > r.summed && !r.undigested {
 		r.sum.Write(r.buf[r.summed:end])
 		r.summed = end
 	}

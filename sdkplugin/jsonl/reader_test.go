@@ -313,3 +313,35 @@ func BenchmarkReader(b *testing.B) {
 		})
 	}
 }
+
+func TestPaddedTail(t *testing.T) {
+	for text, want := range map[string]bool{"a\n\x00\x00": true, "a\n": false, "a\n\x00b": false, "\x00": true, "": false} {
+		var r Reader
+		r.ResetStream(strings.NewReader(text))
+		for r.Next() {
+		}
+		if r.PaddedTail() != want {
+			t.Errorf("%q: padding %v", text, !want)
+		}
+	}
+}
+
+func TestUndigested(t *testing.T) {
+	var r Reader
+	read := func() Checkpoint {
+		for r.Next() {
+		}
+		return r.Checkpoint()
+	}
+	r.ResetStream(strings.NewReader("a\nb\n"))
+	whole := read()
+	r.ResetStream(strings.NewReader("a\nb\n"))
+	r.Undigested()
+	if looked := read(); looked.Digest != sha256.Sum256(nil) || looked.Offset != whole.Offset {
+		t.Errorf("%+v", looked)
+	}
+	r.ResetStream(strings.NewReader("a\nb\n"))
+	if again := read(); again != whole {
+		t.Errorf("%+v, want %+v", again, whole)
+	}
+}

@@ -1,0 +1,54 @@
+// Package texts holds what providers do with texts and times of histories: titles of one line, timestamps, views without a copy.
+package texts
+
+import (
+	"bytes"
+	"strings"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// MaxTitle is the longest title in characters.
+const MaxTitle = 200
+
+// OneLine returns a text as a title: white space collapsed, trimmed, cut to MaxTitle characters.
+func OneLine(text []byte) string {
+	var out []rune
+	for word := range bytes.FieldsSeq(text) {
+		if len(out) > 0 {
+			out = append(out, ' ')
+		}
+		for len(word) > 0 && len(out) <= MaxTitle {
+			r, size := utf8.DecodeRune(word)
+			out, word = append(out, r), word[size:]
+		}
+		if len(out) > MaxTitle {
+			break
+		}
+	}
+	return strings.TrimRight(string(out[:min(len(out), MaxTitle)]), " ")
+}
+
+// Blank tells whether a text is empty or white space only.
+func Blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
+
+// View reads bytes as a string without a copy, for fields that the writer of events copies before it returns.
+func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// ParseTime reads an RFC 3339 time with T, t or a space, and Z or z.
+func ParseTime(s []byte) (t time.Time, ok bool) {
+	const separator = len("2006-01-02")
+	var room [64]byte
+	text := append(room[:0], s...)
+	if len(text) <= separator {
+		return t, false
+	}
+	if c := text[separator]; c == 't' || c == ' ' {
+		text[separator] = 'T'
+	}
+	if last := len(text) - 1; text[last] == 'z' {
+		text[last] = 'Z'
+	}
+	return t, t.UnmarshalText(text) == nil
+}
