@@ -1,0 +1,213 @@
+package codex
+
+import (
+	"slices"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
+)
+
+const (
+	shellTool = "shell"
+	mcp       = "mcp"
+)
+
+// execTools are the tools that run a command line.
+var execTools = []string{"exec", "exec_command", "shell", "bash", "command"}
+
+// message maps a message. One that is nothing but wrappers is a notice; its id is that of the message.
+func (m *mapper) message() (transcript.Outcome, error) {
+	role, known := map[string]string{
+		"user": sdkplugin.RoleUser, "assistant": sdkplugin.RoleAssistant,
+		"developer": sdkplugin.RoleSystem, "system": sdkplugin.RoleSystem,
+	}[string(m.payload.Get("role").Str())]
+	if !known {
+		return refuse("a message of an unknown role")
+	}
+	m.walkRecord(false)
+	m.parts = m.parts[:0]
+	content := m.payload.Get("content")
+	if m.readable(content); len(m.parts) == 0 {
+		for element := range content.Elems {
+			if element.Get("type").StrEquals("input_image") {
+				m.store(m.payload, nil)
+				m.ev.Type = sdkplugin.Message
+				return retained, m.give(role, sdkplugin.Message, role)
+			}
+		}
+		return refuse("a message without text and image")
+	}
+	m.ev.Type = sdkplugin.Message
+	return retained, m.giveText(role)
+}
+
+// giveText gives the draft of a message with the collected texts as its body.
+func (m *mapper) giveText(role string) error {
+	native := role
+	body := m.joined()
+	switch {
+	case m.emptyParts() && len(body) == 0:
+		m.parts = m.parts[:0]
+		body = []byte(sdkplugin.Message + " " + role)
+		m.store(m.payload, nil)
+		m.ev.Body = sdkplugin.Inline(body)
+	case role == sdkplugin.RoleUser && wrapperOnly(body):
+		m.ev.Type, role = sdkplugin.Notice, sdkplugin.RoleSystem
+		fallthrough
+	default:
+		if m.ev.Type == sdkplugin.Message && role == sdkplugin.RoleUser && m.state.Prompt == "" {
+			m.state.Prompt = texts.OneLine(body)
+		}
+		m.storeTexts(m.payload)
+	}
+	m.digestText = body
+	return m.give(role, sdkplugin.Message, native)
+}
+
+// eventMessage gives the text of an event message, in files whose messages come in no other way.
+func (m *mapper) eventMessage(role string) (transcript.Outcome, error) {
+	text := m.payload.Get("message")
+	if m.state.Messages || !text.IsString() {
+		return ignored, nil
+	}
+	m.state.Fallback = true
+	m.walkRecord(false)
+	m.ev.Type = sdkplugin.Message
+	m.parts = append(m.parts[:0], text)
+	return retained, m.giveText(role)
+}
+
+// reasoning maps the summary of a reasoning.
+func (m *mapper) reasoning() (transcript.Outcome, error) {
+	m.parts = m.parts[:0]
+	summary := m.payload.Get("summary")
+	m.readable(summary)
+	if m.emptyParts() {
+		if m.parts = m.parts[:0]; len(m.payload.Get("summary_text").Str()) > 0 {
+			m.parts = append(m.parts, m.payload.Get("summary_text"))
+		} else if len(m.payload.Get("encrypted_content").Str()) > 0 {
+			return ignored, nil
+		} else {
+			return refuse("a reasoning without text")
+		}
+	}
+	m.walkRecord(false)
+	m.ev.Type = sdkplugin.Summary
+	m.digestText = m.joined()
+	m.storeTexts(m.payload)
+	return retained, m.give(sdkplugin.RoleAssistant, sdkplugin.Summary, sdkplugin.RoleAssistant)
+}
+
+// compacted maps the summary that takes the place of earlier history. The history that replaces it is not stored again.
+func (m *mapper) compacted() (transcript.Outcome, error) {
+	m.parts = m.parts[:0]
+	message := m.payload.Get("message")
+	if !texts.Blank(message.Str()) {
+		m.parts = append(m.parts, message)
+	} else if m.readable(m.payload); m.emptyParts() {
+		if message.IsString() && m.payload.Get("replacement_history").IsArray() {
+			return ignored, nil
+		}
+		return refuse("a compaction without text")
+	}
+	m.walkRecord(false)
+	m.ev.Type = sdkplugin.Summary
+	m.digestText = m.joined()
+	if m.payload.Has("replacement_history") && m.doubled == 0 {
+		stored, err := m.without("replacement_history")
+		if err != nil {
+			return ignored, err
+		}
+		m.store(stored, nil)
+		m.ev.Body = sdkplugin.Inline(m.digestText)
+	} else {
+		m.storeTexts(m.payload)
+	}
+	return retained, m.give(sdkplugin.RoleSystem, sdkplugin.Summary, sdkplugin.RoleSystem)
+}
+
+// without returns the payload without one member. The text is JSON that this package writes.
+func (m *mapper) without(member string) (canonical.Value, error) {
+	text := []byte{'{'}
+	for key, v := range m.payload.Each {
+		if string(key) == member {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(append(canonical.AppendString(text, key), ':'), v.Raw()...)
+	}
+	if err := m.inner.Parse(append(text, '}')); err != nil {
+		return canonical.Value{}, err
+	}
+	return m.inner.Root(), nil
+}
+
+// call maps a tool call. args is the member with its arguments. A call whose kind has no name of its own gives no activity.
+func (m *mapper) call(argsMember string, name canonical.Value, active bool) (transcript.Outcome, error) {
+	m.walkRecord(active)
+	args := m.payload.Get(argsMember)
+	tool := texts.View(name.Str())
+	if m.payload.Get("type").StrEquals("local_shell_call") {
+		tool = shellTool
+	}
+	id := m.payload.Get("call_id").Str()
+	ambiguous := m.doubled&(callIDs|toolNames) != 0
+	exact := active && !ambiguous && tool != "" && len(id) > 0 && len(id) <= maxNativeID && len(tool) <= sdkplugin.MaxString
+	if !exact && !ambiguous {
+		m.walk.Restart()
+	}
+	if (exact || ambiguous && active) && m.doubled&arguments == 0 {
+		m.argumentFacts(tool, args)
+	}
+	m.walk.Settle()
+	m.ev.Type = sdkplugin.ToolCall
+	m.marks = append(m.marks[:0], canonical.Mark{Value: args})
+	m.store(m.payload, m.marks)
+	if m.digestText = m.ev.Structured; len(m.digestText) > 0 {
+		m.ev.Body = m.whole()
+	} else {
+		m.text = canonical.AppendValue(m.text[:0], m.payload)
+		m.digestText = m.text
+		m.ev.Body = sdkplugin.Inline(m.text)
+	}
+	if exact {
+		m.invoke(id, tool, args)
+		m.state.call(id, slices.Contains(execTools, tool) && m.invocation.Protocol == "")
+	}
+	return retained, m.give(sdkplugin.RoleAssistant, sdkplugin.ToolCall, sdkplugin.RoleAssistant)
+}
+
+// invoke adds the invocation. It is one of MCP only when the payload itself says so in three members; names are never split.
+func (m *mapper) invoke(id []byte, tool string, args canonical.Value) {
+	m.setCallID(id)
+	m.invocation = sdkplugin.Invocation{Tool: tool, StartedAt: m.ev.At}
+	server, mcpTool := m.payload.Get("server").Str(), m.payload.Get("tool").Str()
+	if m.payload.Get("protocol").StrEquals(mcp) && len(server) > 0 && len(mcpTool) > 0 && m.doubled&mcpNames == 0 {
+		m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = mcp, texts.View(server), texts.View(mcpTool)
+	}
+	m.invocation.Arguments = m.arguments(args, 0)
+	m.ev.Invocation = &m.invocation
+}
+
+// arguments captures a value that stands at a mark of the structured content.
+func (m *mapper) arguments(args canonical.Value, mark int) sdkplugin.Capture {
+	switch {
+	case m.doubled&arguments != 0:
+		return sdkplugin.Unavailable()
+	case !args.Exists():
+		return sdkplugin.Capture{}
+	case len(m.ev.Structured) == 0:
+		return sdkplugin.Present(sdkplugin.Inline(canonical.AppendValue(nil, args)))
+	}
+	m.argSpan = append(m.argSpan[:0], spanOf(m.marks[mark], false))
+	return sdkplugin.Present(sdkplugin.Value{Present: true, Spans: m.argSpan})
+}
+
+func (m *mapper) setCallID(id []byte) {
+	m.callKey = sdkplugin.AppendUtf8(m.callKey[:0], id)
+	m.ev.CallID = m.callKey
+}
