@@ -1,0 +1,200 @@
+package cursor
+
+import (
+	"cmp"
+	"crypto/md5"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+)
+
+// Bounds of what is remembered of one session.
+const (
+	maxModels   = 64
+	maxWorkdirs = 64
+	maxPath     = 4 << 10
+)
+
+// learned is what the events of a session tell about it. It is part of frontiers.
+type learned struct {
+	Prompt    string         // the first one, as a title
+	Workspace string         // that a context names
+	Workdirs  map[string]int // directories of shell calls
+	Model     string         // the newest
+	Models    []string       // all, in order
+	Times     span           // of events
+	Tags      span           // stated by contexts
+	Vague     bool           // one of them without a zone
+}
+
+// span is the first and the last of some times in milliseconds.
+type span struct {
+	Known       bool
+	First, Last int64
+}
+
+func (s *span) add(ms int64) {
+	if !s.Known {
+		*s = span{true, ms, ms}
+	}
+	s.First, s.Last = min(s.First, ms), max(s.Last, ms)
+}
+
+func newLearned() *learned { return &learned{Workdirs: map[string]int{}} }
+
+func (l *learned) prompt(text []byte) {
+	if l.Prompt == "" {
+		l.Prompt = promptTitle(text)
+	}
+}
+
+// context takes what the context of a prompt tells.
+func (l *learned) context(text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if l.Workspace == "" {
+		if dir := workspacePath(text); len(dir) <= maxPath {
+			l.Workspace = dir
+		}
+	}
+	if t, ok := tagTimeOf(text); ok {
+		l.Tags.add(t.at.UnixMilli())
+		l.Vague = l.Vague || !t.zoned
+	}
+}
+
+func (l *learned) time(at sdkplugin.Instant) {
+	if at.Known {
+		l.Times.add(at.Millis)
+	}
+}
+
+// workdir counts a directory that a shell call ran in.
+func (l *learned) workdir(dir []byte) {
+	if len(dir) == 0 || len(dir) > maxPath {
+		return
+	}
+	if _, known := l.Workdirs[string(dir)]; known || len(l.Workdirs) < maxWorkdirs {
+		l.Workdirs[string(dir)]++
+	}
+}
+
+func (l *learned) model(name []byte) {
+	if len(name) == 0 || len(name) > 256 || string(name) == "default" || string(name) == l.Model {
+		return
+	}
+	l.Model = string(name)
+	if len(l.Models) < maxModels && !slices.Contains(l.Models, l.Model) {
+		l.Models = append(l.Models, l.Model)
+	}
+}
+
+// mostUsed is the directory that most shell calls ran in, the first by name among equals.
+func (l *learned) mostUsed() string {
+	best := ""
+	for dir, n := range l.Workdirs {
+		if best == "" || n > l.Workdirs[best] || n == l.Workdirs[best] && dir < best {
+			best = dir
+		}
+	}
+	return best
+}
+
+// companion is what the heads of all stores of a session know of it.
+type companion struct {
+	title, cwd, model string
+	dirHash           string // name of the directory's directory below `chats`
+	started, ended    int64  // milliseconds; 0 = unknown
+}
+
+// add fills in what is not known yet.
+func (c *companion) add(o companion) {
+	c.title, c.cwd, c.model = cmp.Or(c.title, o.title), cmp.Or(c.cwd, o.cwd), cmp.Or(c.model, o.model)
+	c.dirHash, c.started, c.ended = cmp.Or(c.dirHash, o.dirHash), cmp.Or(c.started, o.started), cmp.Or(c.ended, o.ended)
+}
+
+// metadata describes the session. slug is the name of the project directory, "" outside of one.
+func (e *emitter) metadata(c *companion, slug string, modTimeNS int64) sdkplugin.SessionMetadata {
+	l := e.learned
+	m := sdkplugin.SessionMetadata{
+		Session: e.session, Title: cmp.Or(c.title, l.Prompt), Model: cmp.Or(l.Model, c.model), Models: l.Models,
+		CWD: c.cwd,
+	}
+	if m.CWD == "" {
+		m.CWD = chooseDir(slug, c.dirHash, l.Workspace, l.mostUsed())
+	}
+	if len(m.Models) == 0 && m.Model != "" {
+		m.Models = []string{m.Model}
+	}
+	if m.CWD == "" && named(slug) {
+		m.WorkspaceLabel = slug
+	}
+	switch {
+	case l.Times.Known:
+		m.StartedAt, m.EndedAt = sdkplugin.AtMillis(l.Times.First), sdkplugin.AtMillis(l.Times.Last)
+	case l.Tags.Known:
+		m.StartedAt, m.EndedAt, m.ApproximateTimes = sdkplugin.AtMillis(l.Tags.First), sdkplugin.AtMillis(l.Tags.Last), l.Vague
+	case c.started > 0:
+		m.StartedAt, m.EndedAt = sdkplugin.AtMillis(c.started), sdkplugin.AtMillis(max(c.started, c.ended))
+	default:
+		at := sdkplugin.At(time.Unix(0, modTimeNS))
+		m.StartedAt, m.EndedAt, m.ApproximateTimes = at, at, true
+	}
+	return m
+}
+
+// chooseDir returns the first directory that Cursor's own names confirm, itself or one above it, else the first absolute one.
+func chooseDir(slug, dirHash string, dirs ...string) string {
+	first := ""
+	for _, dir := range dirs {
+		if !absolute(dir) {
+			continue
+		}
+		first = cmp.Or(first, dir)
+		for up := dir; up != ""; up = up[:max(0, strings.LastIndexAny(up, `/\`))] {
+			if named(slug) && slugOf(up) == slugOf(slug) || dirHash != "" && hashOf(up) == dirHash {
+				return up
+			}
+		}
+	}
+	return first
+}
+
+// hashOf is the name that the command line gives to the directory of a workspace below `chats`.
+func hashOf(dir string) string {
+	sum := md5.Sum([]byte(dir)) // a name of Cursor's, not a protection
+	return hex.EncodeToString(sum[:])
+}
+
+// slugOf is the name that Cursor gives to the project directory of a workspace. It cannot be read backwards.
+func slugOf(dir string) string {
+	var slug []byte
+	for _, b := range []byte(dir) {
+		switch letter := b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9'; {
+		case letter:
+			slug = append(slug, b)
+		case len(slug) > 0 && slug[len(slug)-1] != '-':
+			slug = append(slug, '-')
+		}
+	}
+	if len(slug) > 0 && len(dir) > 1 && dir[1] == ':' {
+		slug[0] |= 0x20
+	}
+	return strings.TrimSuffix(string(slug), "-")
+}
+
+// named tells whether a slug stands for a directory: windows without one have a number or a name of their own.
+func named(slug string) bool {
+	_, err := strconv.ParseUint(slug, 10, 64)
+	return slug != "" && slug != "empty-window" && err != nil
+}
+
+// absolute tells whether a path is one of any system.
+func absolute(dir string) bool {
+	return strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, `\\`) || len(dir) > 2 && dir[1] == ':' && (dir[2] == '/' || dir[2] == '\\')
+}

@@ -1,0 +1,188 @@
+package cursor
+
+import (
+	"crypto/sha256"
+	"errors"
+	"hash"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/sqlitesnap"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
+)
+
+// rows maps what databases hold. Its events have the ids of their rows.
+type rows struct {
+	emitter
+	doc, inner canonical.Doc // of a row, and of JSON in one of its strings
+	composer   canonical.Doc
+	row        []byte // what doc was parsed from
+	composed   []byte // what composer was parsed from
+	sum        hash.Hash
+	read       uint64
+
+	sequence uint64 // of the row's first event
+	part     uint64
+	given    int
+	at       sdkplugin.Instant
+	model    []byte
+	files    canonical.Value // a bubble whose files are not given yet
+	json     []byte
+}
+
+func (r *rows) start() {
+	r.sum, r.read, r.files, r.model = sha256.New(), 0, canonical.Value{}, nil
+}
+
+// took accounts for the bytes of a value and reports progress.
+func (r *rows) took(c *sqlitesnap.Cell) error {
+	r.sum.Write(c.Bytes)
+	before := r.read
+	r.read += uint64(len(c.Bytes))
+	if r.out == nil || before>>20 == r.read>>20 {
+		return nil
+	}
+	return r.out.Progress(r.read)
+}
+
+// spoken gives a text that stands under a role.
+func (r *rows) spoken(role string, text []byte, key func() sdkplugin.NativeKey) error {
+	if texts.Blank(text) || isRedacted(text) {
+		return nil
+	}
+	r.said(role, text, r.sequence+r.part, r.at)
+	return r.done(key)
+}
+
+// text gives an event that is a text and nothing else.
+func (r *rows) text(typ, role string, text []byte, key func() sdkplugin.NativeKey) error {
+	if texts.Blank(text) {
+		return nil
+	}
+	r.draft(typ, role, r.sequence+r.part, r.at)
+	r.ev.Body = sdkplugin.Inline(text)
+	return r.done(key)
+}
+
+func (r *rows) done(key func() sdkplugin.NativeKey) error {
+	if r.given++; r.files.Exists() {
+		r.walk.bubbleFiles(r.files)
+		r.walk.Settle()
+		r.files = canonical.Value{}
+	}
+	return r.emitter.give(key())
+}
+
+// tool is a call, or its result, as a database has it.
+type tool struct {
+	id, name  []byte
+	arguments canonical.Value // JSON, or a string that may hold JSON
+	result    canonical.Value
+	text      []byte // in place of a result that is no text
+	status    string
+}
+
+// call gives a call. Its structured content has the arguments as JSON even where they were stored as a string.
+func (r *rows) call(t *tool, key func() sdkplugin.NativeKey) error {
+	r.draft(sdkplugin.ToolCall, sdkplugin.RoleAssistant, r.sequence+r.part, r.at)
+	arguments := t.arguments
+	if arguments.IsString() && r.inner.Parse(arguments.Str()) == nil {
+		arguments = r.inner.Root()
+	}
+	r.walk.value(arguments)
+	r.learned.workdir(arguments.Get("working_directory").Str())
+	present := sdkplugin.Capture{}
+	j := append(r.json[:0], '{')
+	if !arguments.IsNull() {
+		j = append(j, `"arguments":`...)
+		from := len(j)
+		j = canonical.AppendValue(j, arguments)
+		r.ev.Body = r.piece(from, len(j), false)
+		present = sdkplugin.Present(r.ev.Body)
+	} else {
+		r.ev.Body = sdkplugin.Inline(callWithoutInput)
+	}
+	j = member(j, "id", t.id)
+	j = append(member(j, "name", t.name), '}')
+	r.json, r.ev.Structured = j, j
+	r.called(t.id, t.name, present)
+	return r.done(key)
+}
+
+// output gives the result of a call.
+func (r *rows) output(t *tool, key func() sdkplugin.NativeKey) error {
+	r.draft(sdkplugin.ToolOutput, sdkplugin.RoleTool, r.sequence+r.part, r.at)
+	j := append(r.json[:0], '{')
+	j = member(j, "id", t.id)
+	j = member(j, "name", t.name)
+	text := t.text
+	if t.result.IsString() {
+		text = t.result.Str()
+	}
+	capture := sdkplugin.SameAsBody()
+	if text == nil && t.result.IsNull() {
+		capture = sdkplugin.Capture{}
+		r.ev.Body = sdkplugin.Inline(resultWithoutText)
+	} else {
+		j = append(comma(j), `"result":`...)
+		from := len(j)
+		if text != nil {
+			j = canonical.AppendString(j, text)
+		} else {
+			j = canonical.AppendValue(j, t.result)
+		}
+		r.ev.Body = r.piece(from, len(j), text != nil)
+	}
+	j = append(member(j, "status", []byte(t.status)), '}')
+	r.json, r.ev.Structured = j, j
+	r.returned(t.id, t.status, capture, sdkplugin.Present(r.wholeSpan()))
+	return r.done(key)
+}
+
+// piece is a part of the structured content.
+func (r *rows) piece(from, to int, quoted bool) sdkplugin.Value {
+	r.spans = append(r.spans[:0], sdkplugin.Span{Offset: uint32(from), Length: uint32(to - from), Quoted: quoted})
+	return sdkplugin.Value{Present: true, Spans: r.spans}
+}
+
+func member(j []byte, name string, text []byte) []byte {
+	if len(text) == 0 {
+		return j
+	}
+	j = append(append(append(comma(j), '"'), name...), `":`...)
+	return canonical.AppendString(j, text)
+}
+
+func comma(j []byte) []byte {
+	if j[len(j)-1] == '{' {
+		return j
+	}
+	return append(j, ',')
+}
+
+// count tells what became of the row.
+func (s *scanner) count() {
+	if s.rows.given > 0 {
+		s.Retained++
+	} else {
+		s.Ignored++
+	}
+}
+
+func titleOf(v canonical.Value) string { return texts.OneLine(v.Str()) }
+
+func isVanished(err error) bool {
+	var f *jsonl.Failure
+	var own *sdkplugin.Failure
+	return errors.As(err, &f) && f.Class == jsonl.Vanished || errors.As(err, &own) && own.Class == sdkplugin.Vanished
+}
+
+// reasonOf is the text of a failure without paths and content.
+func reasonOf(err error) string {
+	var own *sdkplugin.Failure
+	if errors.As(err, &own) {
+		return own.Message
+	}
+	return "the database could not be read"
+}
