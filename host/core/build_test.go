@@ -349,9 +349,9 @@ func TestDropSourceAndSession(t *testing.T) {
 	a.publish(one, two)
 	a.refresh(func(c *Candidate) {
 		a.must(c.Drop(two.id()))
-		a.must(c.DropSession(one.sessionID("one-s1")))
-		a.must(c.DropSession(one.sessionID("one-s2")))
-		if err := c.DropSession(one.sessionID("one-s2")); fault.Code(err) != fault.NotFound {
+		a.must(c.DropSession(one.sessionID("one-s1"), 0))
+		a.must(c.DropSession(one.sessionID("one-s2"), 0))
+		if err := c.DropSession(one.sessionID("one-s2"), 0); fault.Code(err) != fault.NotFound {
 			t.Errorf("dropping a session twice: %v", err)
 		}
 		if _, err := c.Replace(one.spec()); err == nil {
@@ -365,6 +365,38 @@ func TestDropSourceAndSession(t *testing.T) {
 	}
 	if cert, err := g.Certificate(two.id()); cert != nil || err != nil {
 		t.Fatalf("the dropped source has a certificate: %v", err)
+	}
+}
+
+// What a session leaves behind decides when its source is read again: a pruned session returns with it, a forgotten one does not.
+func TestDropSessionLeavesItsMark(t *testing.T) {
+	t.Parallel()
+	a := newArchive(t)
+	pruned, forgotten := numbered("one", 2, 4), numbered("two", 2, 4)
+	pruned.frontier, forgotten.frontier = "quotes it", "quotes it"
+	a.publish(pruned, forgotten)
+	before, err := a.pin().Certificate(forgotten.id())
+	a.must(err)
+	a.refresh(func(c *Candidate) {
+		a.must(c.DropSession(pruned.sessionID("one-s1"), 0))
+		a.must(c.DropSession(forgotten.sessionID("two-s1"), 9))
+	})
+	a.verify()
+	g := a.pin()
+	for _, s := range []source{pruned, forgotten} {
+		cert, err := g.Certificate(s.id())
+		a.must(err)
+		frontier, err := g.Frontier(s.id())
+		a.must(err)
+		if cert.HasFrontier || frontier != nil || cert.Counts.Indexed != 4 || cert.Counts.Retained != 8 {
+			t.Errorf("%s: %+v, frontier %q", s.name, cert, frontier)
+		}
+		if s.name == "one" && (cert.Observation != nil || cert.Forgotten != nil) {
+			t.Errorf("pruned: %+v", cert)
+		}
+		if s.name == "two" && (!bytes.Equal(cert.Observation, before.Observation) || !slices.Equal(cert.Forgotten, []uint64{9})) {
+			t.Errorf("forgotten: %+v", cert)
+		}
 	}
 }
 
@@ -532,7 +564,7 @@ func TestWhatACallerMayNotDo(t *testing.T) {
 	w.Abort()
 	for name, err := range map[string]error{
 		"touch": c.Touch(other.id(), Sighting{}), "state": c.SetState(other.id(), Gone),
-		"drop": c.Drop(other.id()), "drop session": c.DropSession(p1),
+		"drop": c.Drop(other.id()), "drop session": c.DropSession(p1, 0),
 	} {
 		if fault.Code(err) != fault.NotFound {
 			t.Errorf("%s of something unknown: %v", name, err)

@@ -329,11 +329,11 @@ func toValid(texts ...*string) {
 	}
 }
 
-// SetTombstones sets the digest of the list of forgotten sessions.
-func (c *Candidate) SetTombstones(digest [32]byte) {
+// SetTombstones sets the digest of the list of forgotten sessions, "" for an empty list.
+func (c *Candidate) SetTombstones(digest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.manifest.Tombstones = record.Digest(digest).Hex()
+	c.manifest.Tombstones = digest
 }
 
 // SetState marks a stored source as present or gone.

@@ -77,6 +77,10 @@ type Certificate struct {
 	Counts         Counts
 	HasFrontier    bool // an append frontier is stored, see Generation.Frontier
 	Rejections     []Rejection
+
+	// What the caller will want to read the source again for, as numbers of its own: Forgotten names what was left out of it, Yields
+	// what would displace sessions that are stored.
+	Forgotten, Yields []uint64
 }
 
 const certificateVersion = 1
@@ -97,7 +101,18 @@ func (c *Certificate) fields(k *coder) {
 	k.digest((*record.Digest)(&c.ContentDigest))
 	k.uint(&c.CertifiedBytes)
 	c.Counts.fields(k)
-	k.bool(&c.HasFrontier)
+	flags := c.flags()
+	if k.byte(&flags); k.reading {
+		c.HasFrontier = flags&hasFrontier != 0
+	}
+	if flags&hasLists != 0 {
+		k.numbers(&c.Forgotten)
+		k.numbers(&c.Yields)
+	}
+	if flags != c.flags() {
+		k.fail()
+		return
+	}
 	n := k.length(len(c.Rejections))
 	if n > MaxRejections || c.State > Gone {
 		k.fail()
@@ -116,6 +131,22 @@ func (c *Certificate) fields(k *coder) {
 		k.string(&r.PayloadType)
 		k.string(&r.Detail)
 	}
+}
+
+// Flags of a stored certificate.
+const (
+	hasFrontier = 1 << iota
+	hasLists    // of which one at least is not empty
+)
+
+func (c *Certificate) flags() (flags byte) {
+	if c.HasFrontier {
+		flags |= hasFrontier
+	}
+	if len(c.Forgotten)+len(c.Yields) > 0 {
+		flags |= hasLists
+	}
+	return flags
 }
 
 func (s *Sighting) fields(k *coder) {
@@ -139,10 +170,10 @@ func (c *Certificate) encode() []byte {
 	return k.b
 }
 
-// decode reads the stored form; c owns its memory afterwards.
+// decode reads the stored form; c owns its memory afterwards, also what it shares with the certificate that it held before.
 func (c *Certificate) decode(b []byte) error {
 	k := coder{b: b, reading: true}
-	*c = Certificate{Rejections: c.Rejections[:0]}
+	c.Rejections, c.Forgotten, c.Yields = c.Rejections[:0], nil, nil
 	c.fields(&k)
 	return k.end()
 }
@@ -152,7 +183,7 @@ func (s *Sighting) equal(o *Sighting) bool {
 		s.ModTime == o.ModTime && s.FileID == o.FileID
 }
 
-// facts is the digest of what the certificate says about content. Ordinal, sighting, frontier and the details of rejections stay out:
+// facts is the digest of what the certificate says about content. Ordinal, sighting, frontier, lists and the details of rejections stay out:
 // equal content found elsewhere, at another time or in several appends has equal facts.
 func (c *Certificate) facts() record.Digest {
 	k := coder{b: append(make([]byte, 0, 256), "ctx.certificate.v1\x00"...)}

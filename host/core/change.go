@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -197,7 +198,9 @@ func (c *Candidate) dropContent(source uint32, keep map[record.Digest]*sessionSt
 }
 
 // DropSession deletes one stored session with its events. The counts of native records of its source stay: they say what was read.
-func (c *Candidate) DropSession(id record.Digest) error {
+// With a number in forgotten, the source is certified without the session (Certificate.Forgotten). With 0 it is not: it counts as
+// changed, so that the session returns when the source is seen again.
+func (c *Candidate) DropSession(id record.Digest, forgotten uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.usable(); err != nil {
@@ -220,6 +223,15 @@ func (c *Candidate) DropSession(id record.Digest) error {
 	c.dropSession(cert.Ordinal, s)
 	next := *cert
 	next.Counts.Indexed -= stats.Events
+	next.Observation = nil
+	if forgotten != 0 {
+		next.Observation, next.Rejections = cert.Observation, nil
+		next.Forgotten = slices.Sorted(slices.Values(append(slices.Clone(cert.Forgotten), forgotten)))
+	}
+	if cert.HasFrontier { // its state may quote the session
+		next.HasFrontier = false
+		c.setRow(digestKey(keyFrontier, cert.Source), nil)
+	}
 	c.setCertificate(cert, &next)
 	c.busy[s.Source] = pruned
 	return nil

@@ -70,10 +70,26 @@ func (c *coder) length(n int) uint64 {
 
 func (c *coder) string(v *string) {
 	n := c.length(len(*v))
-	if c.reading {
-		*v = string(c.take(n))
-	} else {
+	if !c.reading {
 		c.b = append(c.b, *v...)
+	} else if b := c.take(n); string(b) != *v { // what repeats from one value to the next costs nothing
+		*v = string(b)
+	}
+}
+
+// numbers codes a list of numbers without a pattern.
+func (c *coder) numbers(v *[]uint64) {
+	n := c.length(len(*v))
+	if !c.reading {
+		for _, one := range *v {
+			c.b = binary.BigEndian.AppendUint64(c.b, one)
+		}
+		return
+	}
+	*v = nil
+	b := c.take(min(n, math.MaxInt32) * 8)
+	for ; len(b) > 0; b = b[8:] {
+		*v = append(*v, binary.BigEndian.Uint64(b))
 	}
 }
 

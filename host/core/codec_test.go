@@ -16,6 +16,7 @@ func sampleCertificate() Certificate {
 	c.Counts = Counts{Complete: 9, Retained: 3, Rejected: 4, Ignored: 2, Indexed: 3}
 	c.Sighting = Sighting{Route: "route", Locator: "a/b.jsonl", Observation: []byte{0, 1, 255}, ModTime: -5, FileID: 1 << 63}
 	c.Rejections = []Rejection{{Locator: "a", Line: 3, ByteOffset: 400, HasOffset: true, Class: "damaged", PayloadType: "x", Detail: "y"}, {}}
+	c.Forgotten, c.Yields = []uint64{1, 1 << 63}, []uint64{7}
 	return c
 }
 
@@ -149,6 +150,8 @@ func TestFileEntries(t *testing.T) {
 
 func FuzzCertificate(f *testing.F) {
 	c := sampleCertificate()
+	f.Add(c.encode())
+	c.Forgotten, c.Yields = nil, nil
 	f.Add(c.encode())
 	f.Add([]byte{certificateVersion})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -134,7 +134,7 @@ func TestRebuildOfADamagedIndex(t *testing.T) {
 				t.Fatalf("%d directories before the rebuild is published, before it %d (%v)", len(now), len(before), err)
 			}
 			a.replace(c, numbered("one", 1, 5))
-			a.must(c.Carry(context.Background(), c.Old(), gone.id()))
+			a.must(c.Carry(context.Background(), c.Old(), gone.id(), nil))
 			_, err = c.Publish(context.Background(), PublishOptions{})
 			a.must(err)
 			a.verify()
@@ -179,10 +179,10 @@ func TestRebuildFromRemains(t *testing.T) {
 	a.truncate(cut)
 	c, err = a.Begin(context.Background(), BeginOptions{Rebuild: true})
 	a.must(err)
-	if err := c.Carry(context.Background(), c.Old(), numbered("one", 1, 1).id()); fault.Code(err) != fault.IndexCorruption {
+	if err := c.Carry(context.Background(), c.Old(), numbered("one", 1, 1).id(), nil); fault.Code(err) != fault.IndexCorruption {
 		t.Fatalf("carrying what is lost: %v", err)
 	}
-	a.must(c.Carry(context.Background(), c.Old(), numbered("two", 1, 1).id()))
+	a.must(c.Carry(context.Background(), c.Old(), numbered("two", 1, 1).id(), nil))
 	_, err = c.Publish(context.Background(), PublishOptions{})
 	a.must(err)
 	a.verify()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agenthistory/ctx/host/fault"
 )
@@ -84,7 +85,8 @@ func (w *SourceWriter) complete(cert *Certificate, frontier []byte) error {
 
 // unchanged tells whether the run found exactly what is stored.
 func (w *SourceWriter) unchanged(cert *Certificate, frontier []byte) (bool, error) {
-	if w.base == nil || w.base.facts() != cert.facts() || len(w.superseded) > 0 || cert.HasFrontier != w.base.HasFrontier {
+	if w.base == nil || w.base.facts() != cert.facts() || len(w.superseded) > 0 || cert.HasFrontier != w.base.HasFrontier ||
+		!slices.Equal(cert.Forgotten, w.base.Forgotten) || !slices.Equal(cert.Yields, w.base.Yields) {
 		return false, nil
 	}
 	for _, s := range w.sessions {

@@ -119,6 +119,30 @@ func (s *Store) collect(p Pointer) error {
 	return removeIfThere(s.pointerPath() + ".tmp")
 }
 
+// Reclaim removes generations that are neither published nor held by a reader, and returns how many are still held. It takes the
+// writer lock only when there is something to remove.
+func (s *Store) Reclaim(ctx context.Context) (held int, err error) {
+	left := func() int {
+		directories, err := os.ReadDir(filepath.Join(s.dir, generationsDir))
+		if err != nil {
+			return 0
+		}
+		return max(0, len(directories)-2) // active and previous
+	}
+	if left() == 0 {
+		return 0, nil
+	}
+	lock, err := s.lockWriter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	p, err := s.Pointer()
+	if err == nil {
+		err = s.collect(p)
+	}
+	return left(), errors.Join(err, lock.release())
+}
+
 // remove removes a generation directory unless a reader holds it. Its lease stays locked meanwhile, so that no reader comes in.
 func (s *Store) remove(directory string) (held bool, err error) {
 	l, err := s.takeLease(directory, true)

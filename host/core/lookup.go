@@ -196,30 +196,26 @@ func (g *Generation) prefixLen(letter byte, self string, digits int, name func(k
 
 // Session returns the session of an ordinal.
 func (g *Generation) Session(ordinal uint32) (*record.Session, error) {
-	b, err := g.sessionRow(ordinal)
-	if err != nil {
-		return nil, err
-	}
-	s, _, err := decodeSession(b)
-	return s, unreadableSession(err, ordinal)
+	s, _, err := g.sessionAndStats(ordinal)
+	return s, err
 }
 
 // SessionStats returns the event counts of the session of an ordinal.
 func (g *Generation) SessionStats(ordinal uint32) (SessionStats, error) {
-	b, err := g.sessionRow(ordinal)
-	if err != nil {
-		return SessionStats{}, err
-	}
-	stats, _, err := decodeSessionStats(b)
-	return stats, unreadableSession(err, ordinal)
+	_, stats, err := g.sessionAndStats(ordinal)
+	return stats, err
 }
 
-func (g *Generation) sessionRow(ordinal uint32) ([]byte, error) {
+func (g *Generation) sessionAndStats(ordinal uint32) (*record.Session, SessionStats, error) {
 	b, ok, err := g.get(nil, ordinalKey(keySession, ordinal))
 	if err == nil && !ok {
 		err = corruption(nil, "session %d of the index is missing", ordinal)
 	}
-	return b, err
+	if err != nil {
+		return nil, SessionStats{}, err
+	}
+	s, stats, err := decodeSession(b)
+	return s, stats, unreadableSession(err, ordinal)
 }
 
 func unreadableSession(err error, ordinal uint32) error {

@@ -173,10 +173,11 @@ func (c *Candidate) rewriteSegment(ctx context.Context, k *sink, id uint32) erro
 // carryBatch is how many records are carried over in one batch, in bytes.
 const carryBatch = 1 << 20
 
-// Carry copies a source with its sessions, records, ids, state and frontier from another generation, usually Old. It goes the way that
-// every source goes, so the records are encoded, tokenised and indexed under the present contract. What the old generation excluded from
-// discovery stays excluded. After a fault index_corruption nothing of the source is carried over and the candidate can still be used.
-func (c *Candidate) Carry(ctx context.Context, from *Generation, source record.Digest) error {
+// Carry copies a source with its sessions (except those to skip; nil = none), records, ids, state and frontier from another generation,
+// usually Old. It goes the way that every source goes, so the records are encoded, tokenised and indexed under the present contract. What
+// the old generation excluded from discovery stays excluded. After a fault index_corruption nothing of the source is carried over and the
+// candidate can still be used.
+func (c *Candidate) Carry(ctx context.Context, from *Generation, source record.Digest, skip func(*record.Session) bool) error {
 	cert, err := from.Certificate(source)
 	if err != nil {
 		return err
@@ -192,8 +193,8 @@ func (c *Candidate) Carry(ctx context.Context, from *Generation, source record.D
 	if err != nil {
 		return err
 	}
-	err = w.carry(ctx, from, cert.Ordinal)
-	if err == nil && w.events != cert.Counts.Indexed {
+	skipped, err := w.carry(ctx, from, cert.Ordinal, skip)
+	if err == nil && w.events+skipped != cert.Counts.Indexed {
 		err = corruption(nil, "source %s had %d events, %d can be carried over", source, cert.Counts.Indexed, w.events)
 	}
 	if err == nil {
@@ -205,25 +206,29 @@ func (c *Candidate) Carry(ctx context.Context, from *Generation, source record.D
 	return err
 }
 
-func (w *SourceWriter) carry(ctx context.Context, from *Generation, source uint32) error {
+func (w *SourceWriter) carry(ctx context.Context, from *Generation, source uint32, skip func(*record.Session) bool) (skipped uint64, err error) {
 	ordinals, err := from.SourceSessions(source)
-	if err != nil {
-		return err
-	}
 	for _, old := range ordinals {
-		s, err := from.Session(old)
+		s, stats, err := from.sessionAndStats(old)
 		if err != nil {
-			return err
+			return 0, err
+		}
+		if skip != nil && skip(s) {
+			skipped += stats.Events
+			continue
 		}
 		ordinal, err := w.Session(s)
-		if err != nil {
-			return err
+		if err == nil {
+			err = w.carrySession(ctx, from, old, ordinal)
 		}
-		if err := w.carrySession(ctx, from, old, ordinal); err != nil {
-			return err
+		if err != nil {
+			return 0, err
 		}
 	}
-	return w.Wait()
+	if err == nil {
+		err = w.Wait()
+	}
+	return skipped, err
 }
 
 func (w *SourceWriter) carrySession(ctx context.Context, from *Generation, old, ordinal uint32) error {

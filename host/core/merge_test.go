@@ -98,14 +98,14 @@ func TestMergeOfDeletions(t *testing.T) {
 	}
 	s := numbered("one", 1, 12)
 	a.refresh(func(c *Candidate) {
-		a.must(c.DropSession(s.sessionID("one-s0")))
+		a.must(c.DropSession(s.sessionID("one-s0"), 0))
 		a.replace(c, numbered("three", 1, 2))
 	})
 	if n := len(a.pin().Manifest().Segments); n != 1 {
 		t.Fatalf("%d segments: one without live events stays", n)
 	}
 	a.publish(numbered("four", 2, 8))
-	a.refresh(func(c *Candidate) { a.must(c.DropSession(numbered("four", 2, 8).sessionID("four-s0"))) })
+	a.refresh(func(c *Candidate) { a.must(c.DropSession(numbered("four", 2, 8).sessionID("four-s0"), 0)) })
 	if !a.pin().MergeDue() {
 		t.Fatal("more than a quarter of deletions is due")
 	}
@@ -141,7 +141,7 @@ func TestErase(t *testing.T) {
 	}
 	c, err := a.Begin(context.Background(), BeginOptions{})
 	a.must(err)
-	a.must(c.DropSession(s.sessionID("one-s1")))
+	a.must(c.DropSession(s.sessionID("one-s1"), 0))
 	p, err := c.Publish(context.Background(), PublishOptions{Erase: true})
 	a.must(err)
 	a.verify()

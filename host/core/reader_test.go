@@ -250,8 +250,8 @@ func TestContractMismatch(t *testing.T) {
 		t.Fatal("a rebuild starts from nothing, with the old generation at hand")
 	}
 	a.replace(c, numbered("one", 1, 6))
-	a.must(c.Carry(context.Background(), c.Old(), gone.id()))
-	if err := c.Carry(context.Background(), c.Old(), numbered("two", 1, 1).id()); fault.Code(err) != fault.NotFound {
+	a.must(c.Carry(context.Background(), c.Old(), gone.id(), nil))
+	if err := c.Carry(context.Background(), c.Old(), numbered("two", 1, 1).id(), nil); fault.Code(err) != fault.NotFound {
 		t.Errorf("carrying an unknown source: %v", err)
 	}
 	_, err = c.Publish(context.Background(), PublishOptions{})

@@ -73,6 +73,11 @@ func TestLinkerOfCommands(t *testing.T) {
 		{"an extra member", func(s *script) []*Event {
 			return []*Event{s.call("c1", "ctx search foo"), s.output("c1", goodOutput, `,"stderr":""`)}
 		}, []bool{true, false}, 0},
+		{"members beside the payload", func(s *script) []*Event {
+			e := s.output("c1", goodOutput, "")
+			e.Activity.Result.Structured.Status = CaptureUnavailable
+			return []*Event{s.call("c1", "ctx search foo"), e}
+		}, []bool{true, false}, 0},
 		{"output without the envelope", func(s *script) []*Event {
 			return []*Event{s.call("c1", "ctx search foo"), s.output("c1", "result", "")}
 		}, []bool{true, false}, 0},

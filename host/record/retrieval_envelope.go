@@ -37,7 +37,8 @@ func resultProven(e *Event) bool {
 }
 
 // execEnvelope checks the result of a command: an output string that begins with the headers of a successful run, and a status, if
-// any, of success.
+// any, of success. The text is all there is: a provider marks the structured channel of a result as unavailable when the record
+// around the payload holds more, or when the call ids of the source are ambiguous.
 func execEnvelope(e *Event, payload canonical.Value) bool {
 	if !onlyMembers(payload, execMembers) {
 		return false
@@ -47,7 +48,7 @@ func execEnvelope(e *Event, payload canonical.Value) bool {
 	}
 	output := payload.Get("output")
 	r := e.Activity.Result
-	if !output.IsString() || r.Text.Status != CapturePresent && r.Text.Status != CaptureNormalizedBody {
+	if !output.IsString() || r.Structured.Status != CaptureAbsent || r.Text.Status != CapturePresent && r.Text.Status != CaptureNormalizedBody {
 		return false
 	}
 	return successText(output.Str())

@@ -105,8 +105,8 @@ func (c *Converter) SetOrdinal(index, ordinal uint32) {
 	}
 }
 
-// resolve derives the ids of any session of the provider; it need not exist. The error is a *Rejection.
-func (c *Converter) resolve(ref *historyv1.SessionRef) (source, session Digest, err error) {
+// Resolve derives the ids of any session of the provider; it need not exist. The error is a *Rejection.
+func (c *Converter) Resolve(ref *historyv1.SessionRef) (source, session Digest, err error) {
 	if err := requireText("session kind", ref.GetKind(), MaxName); err != nil {
 		return source, session, err
 	}
@@ -126,7 +126,7 @@ func (c *Converter) resolve(ref *historyv1.SessionRef) (source, session Digest, 
 // AddSession checks a declared session and derives its id. The error is a *Rejection. A session may be declared again with the same
 // identity; the later declaration counts and keeps ordinal and metadata.
 func (c *Converter) AddSession(w *historyv1.Session) (*Session, error) {
-	source, id, err := c.resolve(w.GetRef())
+	source, id, err := c.Resolve(w.GetRef())
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (c *Converter) claim(ref *historyv1.SessionRef) (*Digest, error) {
 	if ref == nil {
 		return nil, nil
 	}
-	_, id, err := c.resolve(ref)
+	_, id, err := c.Resolve(ref)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (c *Converter) identify(w *historyv1.Event, s *Session, dst *Event) error {
 	if err := checkItem(claim.GetEventKind(), claim.GetEventKey(), claim.GetEventSelector()); err != nil {
 		return err
 	}
-	source, session, err := c.resolve(claim.GetSession())
+	source, session, err := c.Resolve(claim.GetSession())
 	if err != nil {
 		return err
 	}

@@ -97,12 +97,12 @@ func TestConverterUnderANamedRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := &historyv1.SessionRef{Kind: "codex-session", Key: AppendNativeID(nil, "codex.session", text(threadP))}
-	source, session, err := c.resolve(ref)
+	source, session, err := c.Resolve(ref)
 	if err != nil || source.String() != "559f312b-c838-8cf3-aaca-367c508f47ab" || session.String() != "617a43f9-7661-8b59-9b7b-cff5a2bff98b" {
 		t.Errorf("source %s, session %s, %v", source, session, err)
 	}
 	// A reference that spells the anchor out means the same session: its anchor gets the lineage as well.
-	if _, spelled, err := c.resolve(refTo(threadP)); err != nil || spelled != session {
+	if _, spelled, err := c.Resolve(refTo(threadP)); err != nil || spelled != session {
 		t.Errorf("with the anchor: %s, %v", spelled, err)
 	}
 	if !bytes.Equal(c.Anchor(), WithLineage(spec.Anchor, work)) {

@@ -1,6 +1,8 @@
 package refresh
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode"
@@ -27,6 +29,44 @@ type failure struct {
 	class    string
 	detail   string
 	carried  bool // records of an earlier run stay
+
+	seen     string // what the source looked like, "" when that is no reason to leave it alone
+	standing bool   // of an earlier run: the source looks the same, so it was not read again
+}
+
+// lasts tells whether a source that failed like this fails again as long as it looks the same. Rights, say, change without a trace.
+func (f *failure) lasts() bool {
+	return f.seen != "" && (f.class == classMalformed || f.class == classUnsupported || f.class == classInternal)
+}
+
+// seen digests what a source looks like to its present parser.
+func (i *item) seen() string {
+	sum := sha256.Sum256(append([]byte(i.format.revision+"\x00"), i.wire.GetObservation()...))
+	return hex.EncodeToString(sum[:12])
+}
+
+// standingFailure returns the failure of an earlier run that reading the source again would only repeat, nil when there is none. A run
+// that the user asked for reads everything.
+func (r *run) standingFailure(i *item) *failure {
+	if r.receipt == nil || r.req.Reset || r.req.Trigger == "import" || r.req.Trigger == "setup" {
+		return nil
+	}
+	if r.lasting == nil {
+		r.lasting = map[string]ReceiptError{}
+		for _, p := range r.receipt.Providers {
+			for _, f := range p.Lasting {
+				r.lasting[f.Source] = f
+			}
+		}
+	}
+	f, ok := r.lasting[i.source.String()]
+	if !ok || f.Seen != i.seen() {
+		return nil
+	}
+	return &failure{
+		provider: i.provider.id, identity: f.Source, path: i.path(), class: f.Class, detail: f.Detail, carried: i.cert != nil,
+		seen: f.Seen, standing: true,
+	}
 }
 
 // failed makes the provider as a whole a failure.
@@ -50,6 +90,9 @@ func (r *run) abandon(s *scan, class, detail string) {
 	}
 	s.failure = &failure{
 		provider: s.provider.id, identity: s.source.String(), path: s.path(), class: class, detail: detail, carried: s.item.cert != nil,
+	}
+	if s.begun || class != classInternal { // a source that was never begun is not to blame
+		s.failure.seen = s.seen()
 	}
 	r.meter.read(s)
 	if s.writer != nil {

@@ -53,6 +53,7 @@ type fakeProvider struct {
 
 	started  int
 	listed   int
+	asked    []string // every session that was to be read
 	opened   []string // "full a", "append b@12"
 	fetched  int      // lines parsed
 	onOpened func()
@@ -171,6 +172,7 @@ func (p *fakeProvider) read(req *historyv1.ScanSource) []*historyv1.ScanMessage 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, session := req.GetOrdinal(), req.GetSource().GetProviderSessionId()
+	p.asked = append(p.asked, session)
 	if class := p.broken[session]; class != "" {
 		return []*historyv1.ScanMessage{{Message: &historyv1.ScanMessage_Failure{Failure: &historyv1.SourceFailure{Source: n, Class: class, Message: "told"}}}}
 	}
@@ -353,7 +355,7 @@ func (w *world) run() *Report {
 
 func (w *world) runRequest(req Request) *Report {
 	w.t.Helper()
-	w.provider.opened, w.provider.fetched, w.wrote = nil, 0, 0
+	w.provider.asked, w.provider.opened, w.provider.fetched, w.wrote = nil, nil, 0, 0
 	rep, err := Run(context.Background(), req)
 	if err != nil {
 		w.t.Fatalf("%v (%v)", err, errors.Unwrap(err))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
@@ -105,6 +106,9 @@ func (r *run) certify(s *scan, m *historyv1.SourceEnd) error {
 		return err
 	}
 	for _, meta := range m.GetMetadata() {
+		if _, out := s.left[meta.GetIndex()]; out {
+			continue
+		}
 		session, err := s.converter.SetMetadata(meta)
 		if err != nil {
 			return s.breaks(err)
@@ -126,7 +130,7 @@ func (r *run) certify(s *scan, m *historyv1.SourceEnd) error {
 }
 
 // certificate combines what the provider certifies with what the host refused: a record none of whose events could be stored
-// moves from retained to rejected. An append never takes back what was retained before.
+// moves from retained to rejected, one of a session that gave way to ignored. An append never takes back what was retained before.
 func (s *scan) certificate(m *historyv1.SourceEnd) core.Certificate {
 	counts := m.GetCounts()
 	c := core.Certificate{
@@ -137,58 +141,73 @@ func (s *scan) certificate(m *historyv1.SourceEnd) core.Certificate {
 		},
 	}
 	retained := c.Counts.Retained
-	if s.mode == historyv1.Mode_MODE_APPEND {
-		retained -= s.item.cert.Counts.Retained
-		c.Rejections = append(c.Rejections, s.item.cert.Rejections...)
+	c.Forgotten, c.Yields = s.forgotten, s.yields
+	if old := s.item.cert; s.mode == historyv1.Mode_MODE_APPEND {
+		retained -= old.Counts.Retained
+		c.Rejections = append(c.Rejections, old.Rejections...)
+		c.Forgotten, c.Yields = slices.Concat(old.Forgotten, c.Forgotten), slices.Concat(old.Yields, c.Yields)
 	}
-	moved := s.records.rejected(retained)
-	c.Counts.Retained -= moved
-	c.Counts.Rejected += moved
-	s.rejected = m.GetRejectionsTotal() + moved
+	for _, list := range []*[]uint64{&c.Forgotten, &c.Yields} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	rejected, ignored := s.records.moved(retained)
+	c.Counts.Retained -= rejected + ignored
+	c.Counts.Rejected += rejected
+	c.Counts.Ignored += ignored
+	s.rejected = m.GetRejectionsTotal() + rejected
 	c.Rejections = append(c.Rejections, s.rejections...)
 	c.Rejections = c.Rejections[:min(len(c.Rejections), core.MaxRejections)]
 	return c
 }
 
+// fate is what becomes of an event.
+type fate uint8
+
+const (
+	kept fate = iota
+	refused
+	yielded // its session gave way to another one
+	fates
+)
+
 // records counts the native records of which no event could be stored. Providers send events, so records are told apart by what
 // is certain: events of one record follow each other in one session with equal or adjoining sequences. Neighbours that look like one
 // record are counted as one, so a record is never called rejected while a part of it is stored.
 type records struct {
-	seen, refused uint64 // events
-	lost          uint64 // runs of events that were refused as a whole
-	session       uint32
-	last          uint64 // sequence of the latest event
-	kept          bool   // an event of the present run was stored
+	seen    uint64
+	events  [fates]uint64
+	runs    [fates]uint64 // runs of events, by the best fate inside
+	session uint32
+	last    uint64 // sequence of the latest event
+	best    fate   // of the present run
 }
 
 // event takes the next event of the source.
-func (c *records) event(session uint32, sequence uint64, refused bool) {
+func (c *records) event(session uint32, sequence uint64, f fate) {
 	if c.seen == 0 || session != c.session || sequence != c.last && sequence != c.last+1 {
 		c.close()
-		c.kept = false
+		c.best = f
 	}
-	c.seen, c.session, c.last = c.seen+1, session, sequence
-	if refused {
-		c.refused++
-	} else {
-		c.kept = true
-	}
+	c.seen, c.session, c.last, c.best = c.seen+1, session, sequence, min(c.best, f)
+	c.events[f]++
 }
 
 func (c *records) close() {
-	if c.seen > 0 && !c.kept {
-		c.lost++
+	if c.seen > 0 {
+		c.runs[c.best]++
 	}
 }
 
-// rejected returns how many of so many retained records are rejected, after the last event. Where every record gave one event, each
-// refused event is one.
-func (c *records) rejected(retained uint64) uint64 {
+// moved returns how many of so many retained records are rejected and ignored, after the last event. Where every record gave one
+// event, each event is one.
+func (c *records) moved(retained uint64) (rejected, ignored uint64) {
 	if c.seen == retained {
-		return c.refused
+		return c.events[refused], c.events[yielded]
 	}
 	c.close()
-	return min(c.lost, retained)
+	rejected = min(c.runs[refused], retained)
+	return rejected, min(c.runs[yielded], retained-rejected)
 }
 
 // joinFrontier frames the frontier of a provider and puts the state of the linker behind it. Nil when there is none, or when both

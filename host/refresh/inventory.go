@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (i *item) sighting() core.Sighting {
 }
 
 // observe starts the providers that have something to read, all at once and beside the opening of the active generation, and
-// takes their inventories.
+// takes their inventories while the certificates are loaded.
 func (r *run) observe() error {
 	var wait sync.WaitGroup
 	var pinned error
@@ -70,13 +71,16 @@ func (r *run) observe() error {
 		return pinned
 	}
 	r.assignRoots()
+	if r.base != nil {
+		wait.Go(func() { pinned = r.load(r.base) })
+	}
 	for _, p := range r.providers {
 		if p.failure == nil && p.mustList() {
 			wait.Go(func() { r.takeInventory(p) })
 		}
 	}
 	wait.Wait()
-	return r.stopped()
+	return cmp.Or(pinned, r.stopped())
 }
 
 // mustList reports whether a provider has a route that may hold something.
@@ -163,6 +167,7 @@ func (p *provider) admit(w *historyv1.Source, asked []*route) (*item, error) {
 	case w.GetSize() > math.MaxInt64:
 		return nil, fmt.Errorf("a source of %d bytes", w.GetSize())
 	}
+	w.Format = i.format.leaf
 	anchor := w.GetAnchor()
 	if err := record.ValidAnchor(anchor); err != nil {
 		return nil, err

@@ -77,27 +77,30 @@ func TestRecordsAreCountedOnce(t *testing.T) {
 	type event struct {
 		session  uint32
 		sequence uint64
-		refused  bool
+		fate     fate
 	}
 	for name, c := range map[string]struct {
 		events   []event
 		retained uint64
-		want     uint64
+		want     [2]uint64 // rejected, ignored
 	}{
-		"one event a record":               {[]event{{0, 1, true}, {0, 2, false}, {0, 3, true}}, 3, 2},
-		"a part of a record":               {[]event{{0, 1 << 16, true}, {0, 1<<16 + 1, false}}, 1, 0},
-		"a whole record":                   {[]event{{0, 1 << 16, true}, {0, 1<<16 + 1, true}, {0, 2 << 16, false}}, 2, 1},
-		"two sessions":                     {[]event{{0, 5, true}, {0, 5, true}, {1, 6, true}}, 2, 2},
-		"never more than are retained":     {[]event{{0, 1 << 16, true}, {0, 2 << 16, true}, {0, 3 << 16, true}}, 1, 1},
-		"records that gave no event":       {[]event{{0, 1 << 16, true}}, 9, 1},
-		"nothing refused, nothing counted": {[]event{{0, 1, false}}, 1, 0},
-		"no events":                        {nil, 4, 0},
+		"one event a record":               {[]event{{0, 1, refused}, {0, 2, kept}, {0, 3, refused}}, 3, [2]uint64{2, 0}},
+		"a part of a record":               {[]event{{0, 1 << 16, refused}, {0, 1<<16 + 1, kept}}, 1, [2]uint64{0, 0}},
+		"a whole record":                   {[]event{{0, 1 << 16, refused}, {0, 1<<16 + 1, refused}, {0, 2 << 16, kept}}, 2, [2]uint64{1, 0}},
+		"two sessions":                     {[]event{{0, 5, refused}, {0, 5, refused}, {1, 6, refused}}, 2, [2]uint64{2, 0}},
+		"never more than are retained":     {[]event{{0, 1 << 16, refused}, {0, 2 << 16, refused}, {0, 3 << 16, refused}}, 1, [2]uint64{1, 0}},
+		"records that gave no event":       {[]event{{0, 1 << 16, refused}}, 9, [2]uint64{1, 0}},
+		"nothing refused, nothing counted": {[]event{{0, 1, kept}}, 1, [2]uint64{0, 0}},
+		"records that gave way":            {[]event{{0, 1, yielded}, {1, 2, kept}, {0, 3, yielded}, {0, 4, refused}}, 4, [2]uint64{1, 2}},
+		"a record in parts that gave way":  {[]event{{0, 1, yielded}, {0, 1, yielded}, {1, 2, kept}}, 2, [2]uint64{0, 1}},
+		"no events":                        {nil, 4, [2]uint64{0, 0}},
 	} {
 		var r records
 		for _, e := range c.events {
-			r.event(e.session, e.sequence, e.refused)
+			r.event(e.session, e.sequence, e.fate)
 		}
-		if got := r.rejected(c.retained); got != c.want {
+		var got [2]uint64
+		if got[0], got[1] = r.moved(c.retained); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/retention"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -27,7 +28,8 @@ type plan struct {
 // plan compares the inventories with the certificates.
 func (r *run) plan() *plan {
 	p := &plan{scans: map[*provider][]*scan{}}
-	fresh := map[record.Digest]*item{} // sources that are not stored, each at the place that counts
+	fresh := map[record.Digest]*item{}
+	r.fresh = fresh
 	for _, provider := range r.providers {
 		for _, i := range provider.items {
 			if i.cert = r.certs[i.source]; i.cert != nil {
@@ -79,14 +81,14 @@ func (r *run) decide(p *plan, i *item) {
 	full := &scan{item: i, asked: historyv1.Mode_MODE_FULL, todo: i.wire.GetSize()}
 	c := i.cert
 	switch {
-	case c == nil:
-		p.add(full)
+	case c == nil || r.forgotten.Lifted(c.Forgotten): // what comes back comes from the first place that has it
+		r.read(p, full)
 		return
 	case (!r.req.Reset || r.scope.exhaustive()) && r.elsewhere(i):
 		p.same++
 		return
-	case r.rebuild || r.req.Reset || !i.readAs(&c.Certificate):
-		p.add(full)
+	case r.rebuild || r.req.Reset || !i.readAs(&c.Certificate) || r.outdated(&c.Certificate):
+		r.read(p, full)
 		return
 	}
 	if bytes.Equal(c.Observation, i.wire.GetObservation()) {
@@ -102,10 +104,15 @@ func (r *run) decide(p *plan, i *item) {
 	if c.HasFrontier && i.wire.GetSize() >= c.CertifiedBytes {
 		full.asked, full.todo = historyv1.Mode_MODE_APPEND, i.wire.GetSize()-c.CertifiedBytes
 	}
-	p.add(full)
+	r.read(p, full)
 }
 
-func (p *plan) add(s *scan) {
+// read plans the reading of a source, unless it would only fail again.
+func (r *run) read(p *plan, s *scan) {
+	if f := r.standingFailure(s.item); f != nil {
+		r.tally.standing = append(r.tally.standing, f)
+		return
+	}
 	p.scans[s.provider] = append(p.scans[s.provider], s)
 	p.files++
 	p.bytes += s.todo
@@ -115,6 +122,20 @@ func (p *plan) add(s *scan) {
 func (i *item) readAs(c *core.Certificate) bool {
 	return c.ParserRevision == i.format.revision && c.Format == i.wire.GetFormat() && c.Variant == i.format.variant &&
 		c.IdentityVersion == i.format.version
+}
+
+// outdated reports whether what is stored of a source has to give way to a better one.
+func (r *run) outdated(c *core.Certificate) bool {
+	if len(c.Yields) > 0 && r.numbers == nil {
+		r.numbers = map[uint64]bool{}
+		for source := range r.certs {
+			r.numbers[retention.Number(source)] = true
+		}
+		for source := range r.fresh {
+			r.numbers[retention.Number(source)] = true
+		}
+	}
+	return slices.ContainsFunc(c.Yields, func(n uint64) bool { return r.numbers[n] })
 }
 
 // elsewhere reports whether the stored records come from another file that this run does not list, that counts more and is still

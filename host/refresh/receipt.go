@@ -19,6 +19,7 @@ const (
 	receiptSchema      = 1
 	receiptFile        = "refresh.json"
 	maxReceiptFailures = 16
+	maxLasting         = 256
 	maxReceiptBytes    = 1 << 20
 )
 
@@ -53,6 +54,8 @@ type ProviderReceipt struct {
 	Failed      uint64         `json:"source_failure_total"`
 	Stale       uint64         `json:"stale_source_total"` // failed ones whose old records were carried forward
 	Failures    []ReceiptError `json:"failures,omitempty"` // at most 16
+	// Lasting holds at most 256 sources that are not read again before they change or the user asks for it.
+	Lasting []ReceiptError `json:"lasting,omitempty"`
 }
 
 // ReceiptError is one failed source.
@@ -61,6 +64,7 @@ type ReceiptError struct {
 	Class  string `json:"class"`
 	Path   string `json:"path,omitempty"`
 	Detail string `json:"detail"`
+	Seen   string `json:"seen,omitempty"` // what a lasting one looked like
 }
 
 // Timings in microseconds.
@@ -96,10 +100,7 @@ func LastReceipt(c *config.Config) (*Receipt, error) {
 // keepReceipt stores what later readers want to know of the run, unless that says the same as the receipt that is there: a run
 // that finds nothing new writes nothing. A receipt that cannot be kept does not undo the run: it is told in the log.
 func (r *run) keepReceipt(rep *Report, failures []*failure) Receipt {
-	before, err := LastReceipt(r.req.Config)
-	if err != nil {
-		r.log("%v", fault.From(err).Detail())
-	}
+	before := r.receipt
 	next := Receipt{
 		SchemaVersion: receiptSchema, State: "published", Outcome: rep.Outcome, Trigger: r.req.Trigger,
 		FinishedAtMS: time.Now().UnixMilli(), Generation: rep.Generation, Providers: map[string]ProviderReceipt{}, Timings: r.timings,
@@ -147,8 +148,12 @@ func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt 
 		if f.carried {
 			out.Stale++
 		}
+		e := ReceiptError{Source: f.identity, Class: f.class, Path: f.path, Detail: f.detail}
 		if len(out.Failures) < maxReceiptFailures {
-			out.Failures = append(out.Failures, ReceiptError{f.identity, f.class, f.path, f.detail})
+			out.Failures = append(out.Failures, e)
+		}
+		if e.Seen = f.seen; f.lasts() && len(out.Lasting) < maxLasting {
+			out.Lasting = append(out.Lasting, e)
 		}
 	}
 	return out

@@ -20,6 +20,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/sources"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -46,6 +47,8 @@ type Request struct {
 	Config  *config.Config
 	Store   *core.Store
 	Plugins Plugins
+	// Resolve asks a provider for places that its description cannot tell; nil = it is not asked.
+	Resolve sources.Resolver
 	// Executable is the path of the ctx program; its build identifies the kept descriptions.
 	Executable string
 
@@ -55,6 +58,8 @@ type Request struct {
 	Resume   bool   // reported as resume_mode idempotent_rescan
 	Reset    bool   // read every source of the scope from its beginning, changed or not
 	Trigger  string // import, setup, search or automatic
+	// MergeLater leaves merging to the caller: Report.MergeDue tells whether there is something to merge.
+	MergeLater bool
 
 	// Progress is called at most ten times a second and once at the end, never from two goroutines at once. Nil = nobody listens.
 	Progress func(Progress)

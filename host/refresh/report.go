@@ -34,6 +34,16 @@ type Report struct {
 	Generation string `json:"-"`
 	// Receipt is what was stored for later readers.
 	Receipt Receipt `json:"-"`
+	// MergeDue tells that segments wait to be merged.
+	MergeDue bool `json:"-"`
+}
+
+// Owner says which process served a request, and for whom.
+type Owner struct {
+	Owner      string `json:"owner"`
+	Operation  string `json:"operation,omitempty"`
+	Trigger    string `json:"trigger"`
+	Provenance string `json:"trigger_provenance"`
 }
 
 // Totals counts over all sources of the run, and over the generation that is active after it (current_*).
@@ -98,6 +108,8 @@ type ProviderRow struct {
 	FailedSources       uint64  `json:"failed_sources"`
 	RejectedRecords     uint64  `json:"rejected_records"`
 	RejectedSources     uint64  `json:"sources_completed_with_rejections"`
+	RequestID           string  `json:"daemon_request_id,omitempty"` // of a refresh in the background process
+	Request             *Owner  `json:"daemon_request_metadata,omitempty"`
 }
 
 // PathRow is the row of an exact path.

@@ -101,7 +101,7 @@ func (r *run) fillTotals(t *Totals, c counts) {
 	t.CompletedWithRejection, t.RejectedRecords = c.rejectedSources, c.rejected
 	t.Rejections.Sources, t.Rejections.RejectedRecords = c.rejectedSources, c.rejected
 	t.ImportedSessions, t.ImportedEvents, t.ImportedEdges = c.sessions, c.events, c.edges
-	t.SkippedEvents, t.Skipped = c.doubles, c.doubles
+	t.SkippedSessions, t.SkippedEvents, t.Skipped = c.skipped, c.doubles, c.skipped+c.doubles
 	t.FailedSources = c.failed
 }
 
@@ -189,10 +189,14 @@ func (r *run) pathRow(rep *Report, published core.Publication) *PathRow {
 }
 
 func (f *failure) row() *FailureRow {
+	detail := f.detail
+	if f.standing {
+		detail += " (unchanged since then, so it was not read again)"
+	}
 	row := &FailureRow{
 		RowStatus:      RowStatus{Status: string(Failure), FailureScope: "source", FailureType: "source_failure"},
-		SourceIdentity: f.identity, Provider: f.provider, Class: f.class, CarriedForward: f.carried, Selector: f.path, Detail: f.detail,
-		Error: f.provider + ": " + f.detail,
+		SourceIdentity: f.identity, Provider: f.provider, Class: f.class, CarriedForward: f.carried, Selector: f.path, Detail: detail,
+		Error: f.provider + ": " + detail,
 	}
 	if f.class == classUnsupported {
 		row.FailureType = classUnsupported

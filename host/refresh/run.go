@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/retention"
 	"github.com/agenthistory/ctx/host/sources"
 )
 
@@ -41,7 +43,10 @@ func Run(ctx context.Context, req Request) (*Report, error) {
 			break
 		}
 	}
-	if merge && req.Trigger != "search" { // a search is waiting
+	if report != nil {
+		report.MergeDue = merge
+	}
+	if merge && !req.MergeLater && req.Trigger != "search" { // a search is waiting
 		m.enter(StageMerging)
 		if _, mergeErr := req.Store.Merge(ctx, core.MergePolicy{Log: req.Log}); mergeErr != nil && req.Log != nil {
 			req.Log("merging segments: %v", fault.From(mergeErr).Detail()) // the next run does it
@@ -82,6 +87,11 @@ type run struct {
 	certs     map[record.Digest]*known
 	stored    []*known // the same by source
 	providers []*provider
+	forgotten *retention.Forgotten
+	fresh     map[record.Digest]*item // listed sources that are not stored, each at the place that counts
+	receipt   *Receipt                // of the run before, nil = unknown
+	lasting   map[string]ReceiptError // its lasting failures by source; made when first needed
+	numbers   map[uint64]bool         // of all sources, stored or listed; made when first needed
 
 	mu        sync.Mutex
 	candidate *core.Candidate
@@ -95,12 +105,24 @@ func attempt(ctx context.Context, req *Request, m *meter, last bool) (report *Re
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.close()
 	started := time.Now()
+	if r.receipt, err = LastReceipt(req.Config); err != nil {
+		r.log("%v", fault.From(err).Detail())
+	}
 	if err := r.discover(); err != nil {
 		return nil, false, err
 	}
 	r.timings.Discovery = lap(&started)
 	if err := r.observe(); err != nil {
 		return nil, false, err
+	}
+	// Read after the generation was pinned: it is written before a generation that agrees with it.
+	if r.forgotten, err = retention.LoadForgotten(req.Config.DataRoot); err != nil {
+		return nil, false, err
+	}
+	if r.base != nil {
+		if moved, err := r.forgotten.Apply(r.ctx, req.Store, r.base); err != nil || moved {
+			return nil, false, cmp.Or(err, errMoved)
+		}
 	}
 	r.timings.Inventory = lap(&started)
 	plan := r.plan()
@@ -215,7 +237,7 @@ func (r *run) pin() error {
 	switch fault.Code(err) {
 	case "":
 		r.base = g
-		return r.load(g)
+		return nil
 	case fault.SourceUnavailable:
 		return nil
 	case fault.IndexIncompatible:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/retention"
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
@@ -28,7 +29,12 @@ type scan struct {
 	converter    *record.Converter
 	writer       *core.SourceWriter
 	linker       *record.Linker
-	records      records // used by one batch at a time
+
+	// Used by one batch at a time.
+	records   records
+	left      map[uint32]fate // sessions that are left out
+	forgotten []uint64        // tombstones of those
+	yields    []uint64        // sources that would displace a stored session
 
 	mu         sync.Mutex
 	rejections []core.Rejection // at most core.MaxRejections of this scan
@@ -43,6 +49,7 @@ type scan struct {
 	events   uint64            // stored by this run
 	doubles  uint64            // refused, because they are stored already
 	sessions uint64
+	skipped  uint64 // sessions that are forgotten
 	edges    uint64 // links to a parent session
 	rejected uint64 // records
 }
@@ -317,7 +324,7 @@ var events = sync.Pool{New: func() any { return new(record.Event) }}
 // convert turns a batch into records, on a worker of the store. Batches of one source come here one after the other.
 func (r *run) convert(s *scan, b *historyv1.Batch, emit func(*record.Event) error) error {
 	for _, w := range b.GetSessions() {
-		if err := s.declare(w); err != nil {
+		if err := r.declare(s, w); err != nil {
 			return err
 		}
 	}
@@ -329,16 +336,21 @@ func (r *run) convert(s *scan, b *historyv1.Batch, emit func(*record.Event) erro
 		if session == nil {
 			return s.breaks(errors.New("an event of a session that was not declared"))
 		}
+		if why, out := s.left[w.GetSession()]; out {
+			s.records.event(w.GetSession(), w.GetSequence(), why)
+			continue
+		}
 		err := s.converter.FromWire(w, e)
 		if err == nil {
 			s.linker.Observe(e)
 			err = record.Admit(e, session)
 		}
-		s.records.event(w.GetSession(), w.GetSequence(), err != nil)
 		if err != nil {
+			s.records.event(w.GetSession(), w.GetSequence(), refused)
 			s.refuse(err)
 			continue
 		}
+		s.records.event(w.GetSession(), w.GetSequence(), kept)
 		switch e.Type {
 		case record.Message:
 			spoken++
@@ -355,12 +367,33 @@ func (r *run) convert(s *scan, b *historyv1.Batch, emit func(*record.Event) erro
 	return nil
 }
 
-// declare adds a session to the source.
-func (s *scan) declare(w *historyv1.Session) error {
+// declare adds a session to the source, unless it is forgotten or gives way to another one.
+func (r *run) declare(s *scan, w *historyv1.Session) error {
 	first := s.converter.Session(w.GetIndex()) == nil
 	session, err := s.converter.AddSession(w)
 	if err != nil {
 		return s.breaks(err)
+	}
+	if n, forgotten := r.forgotten.Has(session.Provider, session.Kind, session.Key); forgotten {
+		s.leave(w.GetIndex(), kept) // its records were fit to be kept
+		s.forgotten = append(s.forgotten, n)
+		if first {
+			s.skipped++
+		}
+		return nil
+	}
+	if better := w.GetYieldsTo(); better != nil {
+		source, _, err := s.converter.Resolve(better)
+		if err != nil {
+			return s.breaks(err)
+		}
+		// It counts where it is listed or was once stored, even if it is gone or forgotten.
+		_, known := r.forgotten.Has(session.Provider, better.GetKind(), better.GetKey())
+		if known || r.certs[source] != nil || r.fresh[source] != nil {
+			s.leave(w.GetIndex(), yielded)
+			return nil
+		}
+		s.yields = append(s.yields, retention.Number(source))
 	}
 	ordinal, err := s.writer.Session(session)
 	if err != nil {
@@ -374,6 +407,13 @@ func (s *scan) declare(w *historyv1.Session) error {
 		}
 	}
 	return nil
+}
+
+func (s *scan) leave(session uint32, why fate) {
+	if s.left == nil {
+		s.left = map[uint32]fate{}
+	}
+	s.left[session] = why
 }
 
 // breaks notes the first rule that the provider broke inside a batch.

@@ -3,6 +3,7 @@ package refresh
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/agenthistory/ctx/host/fault"
@@ -49,8 +50,9 @@ type route struct {
 	problems []*historyv1.Diagnostic
 }
 
-// format is what certificates need to know of a source format.
+// format is what certificates need to know of a source format. Several formats may have one leaf, which their sources carry.
 type format struct {
+	leaf     string
 	variant  string
 	version  uint32
 	revision string
@@ -75,6 +77,10 @@ func (r *run) discover() error {
 		if d.Err != nil {
 			p.failed("the provider did not start; see the log and ctx doctor")
 			r.log("provider %s: %v", p.id, d.Err)
+		}
+		if found := r.scope.discovered; found != nil && slices.Contains(found.Unresolved, p.id) {
+			p.failed("the provider could not find its places; see the log and ctx sources")
+			p.description = nil // nothing is known about its routes
 		}
 		for _, s := range routes {
 			if s.Provider == p.id {
@@ -111,7 +117,7 @@ func (r *run) describe() (running map[string]Plugin, err error) {
 func (r *run) choose() ([]sources.Route, error) {
 	req := r.req
 	if req.Provider != "" {
-		d, err := sources.DescriptionOf(r.described, req.Provider)
+		d, err := sources.DescriptionOf(req.Config, r.described, req.Provider)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +133,9 @@ func (r *run) choose() ([]sources.Route, error) {
 		}
 		r.scope.explicit = &found
 	}
-	d, err := sources.Discover(r.ctx, sources.Input{Config: req.Config, Descriptions: r.described, Provider: r.scope.provider})
+	d, err := sources.Discover(r.ctx, sources.Input{
+		Config: req.Config, Descriptions: r.described, Provider: r.scope.provider, Resolve: req.Resolve,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +185,17 @@ func advice(issues []sources.Issue) string {
 func formatsOf(d *historyv1.DescribeResponse) map[string]*format {
 	formats := map[string]*format{}
 	for _, f := range d.GetFormats() {
-		known := &format{variant: f.GetSchemaVariant(), version: f.GetIdentityVersion(), revision: f.GetParserRevision()}
+		known := &format{leaf: f.GetLeaf(), variant: f.GetSchemaVariant(), version: f.GetIdentityVersion(), revision: f.GetParserRevision()}
 		if known.revision == "" {
 			known.revision = d.GetParserRevision()
 		}
-		leaf := f.GetLeaf()
-		if leaf == "" {
-			leaf = f.GetName()
+		if known.leaf == "" {
+			known.leaf = f.GetName()
 		}
-		formats[leaf] = known
+		formats[f.GetName()] = known
+		if formats[known.leaf] == nil {
+			formats[known.leaf] = known
+		}
 	}
 	return formats
 }

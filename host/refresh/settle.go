@@ -175,7 +175,10 @@ func (r *run) carry() error {
 		if read[cert.Source] {
 			continue
 		}
-		err := c.Carry(r.ctx, old, cert.Source)
+		err := c.Carry(r.ctx, old, cert.Source, func(s *record.Session) bool {
+			_, forgotten := r.forgotten.Has(s.Provider, s.Kind, s.Key)
+			return forgotten
+		})
 		if err == nil {
 			continue
 		}
@@ -184,7 +187,7 @@ func (r *run) carry() error {
 		}
 		r.log("provider %s: source %s cannot be carried over: %v", cert.Provider, cert.Source, err)
 		cert.dropped = true
-		r.tally.damaged = append(r.tally.damaged, &failure{
+		r.tally.standing = append(r.tally.standing, &failure{
 			provider: cert.Provider, identity: cert.Source.String(), path: r.home(&cert.Certificate), class: classInternal,
 			detail: "its records in the damaged index cannot be read, and its file is not there to be read again",
 		})
@@ -204,6 +207,7 @@ func (r *run) publish() (core.Publication, error) {
 	if err != nil {
 		return core.Publication{}, err
 	}
+	c.SetTombstones(r.forgotten.Digest())
 	c.SetRoutes(r.tally.routes)
 	if r.scope.exhaustive() {
 		c.SetRoots(digest, roots)

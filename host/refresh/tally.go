@@ -21,7 +21,7 @@ type tally struct {
 	published bool       // a new generation is active
 	mergeDue  bool       // and has segments to merge
 	lost      []string   // places of sources that became gone and are not there
-	damaged   []*failure // sources that a rebuild could not carry over
+	standing  []*failure // sources that were not read: they fail as before, or a rebuild could not carry them over
 }
 
 // failures lists what failed, in the order of providers and places: providers, routes that could not be listed, sources.
@@ -42,7 +42,7 @@ func (r *run) failures() []*failure {
 			}
 		}
 	}
-	sources := slices.Clone(r.tally.damaged)
+	sources := slices.Clone(r.tally.standing)
 	for _, s := range r.tally.scans {
 		if s.failure != nil {
 			sources = append(sources, s.failure)
@@ -101,7 +101,7 @@ func (s *route) unlisted() string {
 
 // counts of one provider or of the whole run.
 type counts struct {
-	routes, failedRoutes, files, bytes, imported, sessions, events, edges, doubles, failed, rejected, rejectedSources uint64
+	routes, failedRoutes, files, bytes, imported, sessions, skipped, events, edges, doubles, failed, rejected, rejectedSources uint64
 }
 
 // count adds up the scans of a provider ("" = of all).
@@ -113,6 +113,7 @@ func (r *run) count(provider string) counts {
 		}
 		c.files++
 		c.bytes += s.read
+		c.skipped += s.skipped
 		if s.stored != nil {
 			c.imported++
 			c.sessions += s.sessions

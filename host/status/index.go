@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
 )
 
@@ -45,24 +46,11 @@ func observeIndex(ctx context.Context, store *core.Store) (*index, error) {
 	defer gen.Close()
 	x.open, x.id, x.stats, x.failure = true, gen.ID(), gen.Manifest().Stats, gen.Fallback()
 	x.path = filepath.Join(x.path, gen.Published().Directory)
-	routes := map[string]bool{}
-	for _, r := range gen.Manifest().Routes {
-		routes[r.Identity] = true
-	}
-	err = gen.Certificates(func(c *core.Certificate) error {
-		if routes[c.Route] {
-			x.sources.Selected++
-		} else {
-			x.sources.Retained++
-		}
-		if c.State == core.Gone {
-			x.sources.Gone++
-		}
-		return nil
-	})
+	all, err := selection.SelectSources(gen, func(*core.Certificate) bool { return true })
 	if err != nil {
 		x.open, x.failure = false, err
 	}
+	x.sources = Sources{Selected: uint64(all.All - all.Retained), Retained: uint64(all.Retained), Gone: x.stats.GoneSources}
 	return x, nil
 }
 

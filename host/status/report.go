@@ -1,27 +1,29 @@
 package status
 
+import "github.com/agenthistory/ctx/host/usage"
+
 // Report is the status object, schema 3. Members that are unknown are left out.
 type Report struct {
-	SchemaVersion   int          `json:"schema_version"`
-	Initialized     bool         `json:"initialized"`
-	DataRoot        string       `json:"data_root"`
-	ConfigPath      string       `json:"config_path"`
-	Indexing        *Indexing    `json:"indexing,omitempty"`
-	HistoryEpoch    HistoryEpoch `json:"history_epoch"`
-	Lexical         Lexical      `json:"lexical"`
-	Refresh         Refresh      `json:"refresh"`
-	Semantic        Semantic     `json:"semantic"`
-	Daemon          Daemon       `json:"daemon"`
-	IndexedItems    *uint64      `json:"indexed_items,omitempty"`
-	IndexedSessions *uint64      `json:"indexed_sessions,omitempty"`
-	IndexedEvents   *uint64      `json:"indexed_events,omitempty"`
-	IndexedSources  *uint64      `json:"indexed_sources,omitempty"`
-	Sources         Sources      `json:"sources"`
-	Upgrade         *Upgrade     `json:"upgrade,omitempty"`
-	LocalUsage      *LocalUsage  `json:"local_usage,omitempty"`
-	Attribution     Attribution  `json:"attribution"`
-	LocalOnly       bool         `json:"local_only"`
-	ReadOnly        bool         `json:"read_only,omitempty"`
+	SchemaVersion   int            `json:"schema_version"`
+	Initialized     bool           `json:"initialized"`
+	DataRoot        string         `json:"data_root"`
+	ConfigPath      string         `json:"config_path"`
+	Indexing        *Indexing      `json:"indexing,omitempty"`
+	HistoryEpoch    HistoryEpoch   `json:"history_epoch"`
+	Lexical         Lexical        `json:"lexical"`
+	Refresh         Refresh        `json:"refresh"`
+	Semantic        Semantic       `json:"semantic"`
+	Daemon          Daemon         `json:"daemon"`
+	IndexedItems    *uint64        `json:"indexed_items,omitempty"`
+	IndexedSessions *uint64        `json:"indexed_sessions,omitempty"`
+	IndexedEvents   *uint64        `json:"indexed_events,omitempty"`
+	IndexedSources  *uint64        `json:"indexed_sources,omitempty"`
+	Sources         Sources        `json:"sources"`
+	Upgrade         *Upgrade       `json:"upgrade,omitempty"`
+	LocalUsage      *usage.Compact `json:"local_usage,omitempty"`
+	Attribution     Attribution    `json:"attribution"`
+	LocalOnly       bool           `json:"local_only"`
+	ReadOnly        bool           `json:"read_only,omitempty"`
 
 	// For findings only.
 	invalidEnvironment []string
@@ -50,9 +52,6 @@ type Lexical struct {
 	Reason                    string  `json:"reason,omitempty"`
 	Path                      string  `json:"path"`
 	GenerationID              string  `json:"generation_id,omitempty"`
-	RequestState              string  `json:"request_state,omitempty"`
-	PublishedGeneration       string  `json:"published_generation,omitempty"`
-	GenerationMatches         *bool   `json:"generation_matches,omitempty"`
 	IndexedDocuments          *uint64 `json:"indexed_documents,omitempty"`
 	CertifiedSources          *uint64 `json:"certified_sources,omitempty"`
 	CertifiedSourceBytes      *uint64 `json:"certified_source_bytes,omitempty"`
@@ -98,9 +97,7 @@ type Refresh struct {
 	TimingsMicros        map[string]uint64 `json:"timings_us,omitempty"`
 	Progress             any               `json:"progress,omitempty"`
 	Trigger              string            `json:"trigger,omitempty"`
-	TriggerProvenance    string            `json:"trigger_provenance,omitempty"`
 	LastError            string            `json:"last_error,omitempty"`
-	Current              any               `json:"current,omitempty"`
 	SourceFailureTotal   *uint64           `json:"source_failure_total,omitempty"`
 	RejectedRecordTotal  *uint64           `json:"rejected_record_total,omitempty"`
 }
@@ -140,22 +137,6 @@ type Install struct {
 	Managed     bool   `json:"managed"`
 	Marker      string `json:"marker"`
 	InstallPath string `json:"install_path,omitempty"`
-}
-
-// LocalUsage is the compact state of local usage counting. Error is emitted as null when there is none.
-type LocalUsage struct {
-	SchemaVersion     int         `json:"schema_version"`
-	Enabled           bool        `json:"enabled"`
-	State             string      `json:"state"` // disabled, empty, ready, error
-	DefinitionVersion int         `json:"definition_version"`
-	RetentionDays     int         `json:"retention_days"`
-	Error             *UsageError `json:"error"`
-}
-
-// UsageError is a stable, content-free error.
-type UsageError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
 }
 
 // Attribution is the schema-3 observation; nulls are kept.

@@ -8,12 +8,12 @@ package status
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
+	"github.com/agenthistory/ctx/host/usage"
 )
 
 // Inputs are the places that a report looks at.
@@ -21,10 +21,8 @@ type Inputs struct {
 	DataRoot string // absolute
 	Config   config.Config
 	Store    *core.Store
-	// Daemon is what the caller observed of the background process; nil reports that none runs.
-	Daemon *Daemon
-	// LocalUsage is the state of the usage counters, observed by their owner.
-	LocalUsage LocalUsage
+	// Daemon is what the caller observed of the background process.
+	Daemon Daemon
 	// Executable is the path of this program, "" when unknown.
 	Executable string
 }
@@ -36,14 +34,14 @@ func Observe(ctx context.Context, in Inputs) (*Report, error) {
 		return nil, err
 	}
 	receipt, receiptErr := refresh.LastReceipt(&in.Config)
-	usage := in.LocalUsage
+	counters := usage.Observe(ctx, &in.Config)
 	r := &Report{
 		SchemaVersion: 3, Initialized: index.open, DataRoot: in.DataRoot, ConfigPath: in.Config.Path,
 		Indexing: &Indexing{Mode: string(in.Config.Indexing.Mode)},
 		Lexical:  index.lexical(in.Store), Refresh: observeRefresh(index, receipt, receiptErr),
-		Semantic: observeSemantic(in), Sources: index.sources, Upgrade: unmanaged(in.Executable), LocalUsage: &usage,
+		Semantic: observeSemantic(in), Sources: index.sources, Upgrade: unmanaged(in.Executable), LocalUsage: &counters,
 		Attribution: Attribution{SchemaVersion: 3, Status: "disabled", Path: in.Store.Dir()},
-		LocalOnly:   true, ReadOnly: true,
+		Daemon:      in.Daemon, LocalOnly: true, ReadOnly: true,
 		invalidEnvironment: in.Config.InvalidEnvironment, unknownKeys: in.Config.UnknownKeys, failures: nameFailures(receipt),
 	}
 	if receipt != nil && receipt.State == stateFailed && index.open {
@@ -56,11 +54,6 @@ func Observe(ctx context.Context, in Inputs) (*Report, error) {
 	if index.open {
 		s := index.stats
 		r.IndexedItems, r.IndexedSessions, r.IndexedEvents, r.IndexedSources = &s.Events, &s.Sessions, &s.Events, &s.Sources
-	}
-	if in.Daemon != nil {
-		r.Daemon = *in.Daemon
-	} else {
-		r.Daemon = noDaemon(in, r.Refresh)
 	}
 	return r, nil
 }
@@ -85,29 +78,6 @@ func observeSemantic(in Inputs) Semantic {
 // unmanaged: ctx never upgrades itself.
 func unmanaged(executable string) *Upgrade {
 	return &Upgrade{Auto: "off", Install: Install{Marker: "absent", InstallPath: executable}}
-}
-
-// noDaemon describes the background process while none was observed.
-func noDaemon(in Inputs, last Refresh) Daemon {
-	dir := filepath.Join(in.DataRoot, "daemon")
-	auto := in.Config.Indexing.Mode == config.ModeAuto
-	d := Daemon{
-		Enabled: auto, Status: "disabled", ConfigReload: ConfigReload{Status: "unknown"},
-		LockPath: filepath.Join(dir, "daemon.lock"), StatusPath: filepath.Join(dir, "status.json"),
-		Supervisor: Supervisor{Status: "not_installed"},
-	}
-	if auto {
-		d.Status = "stopped"
-	}
-	d.Jobs.CoreRefresh = CoreRefreshJob{Status: last.Status, Reason: last.Reason}
-	d.Jobs.SemanticIndex = SemanticIndexJob{
-		Status: "disabled", SemanticEnabled: in.Config.Semantic.On, SemanticConfigured: in.Config.Semantic.On,
-		DaemonConfigured: auto, ConfigReloadStatus: "unknown",
-	}
-	if in.Config.Semantic.On {
-		d.Jobs.SemanticIndex.Status, d.Jobs.SemanticIndex.Reason = "unavailable", "semantic_unsupported"
-	}
-	return d
 }
 
 // code is the fault code of an error, "" for none.

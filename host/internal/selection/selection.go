@@ -42,7 +42,10 @@ type Sources struct {
 // SelectSources visits the certificate of every indexed source.
 func SelectSources(gen *core.Generation, keep func(*core.Certificate) bool) (Sources, error) {
 	var s Sources
-	routes := Routes(gen)
+	routes := map[string]bool{}
+	for _, r := range gen.Manifest().Routes {
+		routes[r.Identity] = true
+	}
 	err := gen.Certificates(func(c *core.Certificate) error {
 		s.All++
 		if keep(c) {
@@ -55,15 +58,6 @@ func SelectSources(gen *core.Generation, keep func(*core.Certificate) bool) (Sou
 		return nil
 	})
 	return s, err
-}
-
-// Routes returns the identities of the routes that the last publication selected.
-func Routes(gen *core.Generation) map[string]bool {
-	routes := map[string]bool{}
-	for _, r := range gen.Manifest().Routes {
-		routes[r.Identity] = true
-	}
-	return routes
 }
 
 // Documents returns the documents of the selected sources.
