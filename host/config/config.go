@@ -10,6 +10,7 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 )
 
@@ -114,6 +115,8 @@ type Config struct {
 	InvalidEnvironment []string
 
 	Environment Environment
+	// Installed are the provider plugins that the user decided about, by name.
+	Installed []Installed
 }
 
 // Load reads the settings of a data root. A missing file gives the defaults. Faults: config_malformed, and resource_unavailable for
@@ -133,18 +136,31 @@ func Parse(root string, text []byte, env Environment) (*Config, error) {
 }
 
 func parse(root string, text []byte, exists bool, env Environment) (*Config, error) {
-	file, err := decodeFile(text)
-	if err != nil {
-		return nil, err
+	c, err := decode(root, text, exists, env)
+	var bad *broken
+	if errors.As(err, &bad) {
+		return nil, bad.fault(text)
 	}
-	roots, err := validateRoots(root, file.roots)
+	return c, err
+}
+
+func decode(root string, text []byte, exists bool, env Environment) (*Config, error) {
+	file, err := decodeFile(text)
 	if err != nil {
 		return nil, err
 	}
 	c := &Config{
 		DataRoot: root, Path: filepath.Join(root, FileName), Exists: exists,
-		Automatic: file.automatic, Retention: file.retention, Roots: roots,
-		UnknownKeys: file.unknown, Environment: env,
+		Automatic: file.automatic, Retention: file.retention,
+		UnknownKeys: file.unknown, Environment: env, Installed: readInstalled(root),
+	}
+	if c.Roots, err = c.validateRoots(file.roots); err != nil {
+		return nil, err
+	}
+	for _, i := range c.Installed {
+		if i.Trusted {
+			c.Environment = c.Environment.with(i.Environment)
+		}
 	}
 	c.applyControls(file, env)
 	return c, nil

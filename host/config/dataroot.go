@@ -20,12 +20,20 @@ func DataRoot(flag string, env Environment) (string, error) {
 		}
 		path = filepath.Join(env.Home, ".ctx")
 	}
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path), nil
-	}
-	if env.WorkDir == "" {
+	if path = env.Absolute(path); path == "" {
 		return "", fault.New(fault.InvalidRequest, "the data root is relative and the working directory is not known").
 			WithHint("Pass an absolute path")
 	}
-	return filepath.Join(env.WorkDir, path), nil
+	return path, nil
+}
+
+// Absolute returns the clean absolute form of a path that a user gave; "" when there is none, or the working directory is not known.
+func (e Environment) Absolute(path string) string {
+	switch {
+	case path == "" || !filepath.IsAbs(path) && e.WorkDir == "":
+		return ""
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
+	}
+	return filepath.Join(e.WorkDir, path)
 }

@@ -3,12 +3,12 @@ package config
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
@@ -22,8 +22,14 @@ const lockWait = 5 * time.Second
 
 // Edit changes config.toml: change gets the present text (empty when there is no file) and returns the new one. One lock spans
 // reading, validation and the durable replacement. Nothing is written when change or the validation of its result fails, or when the
-// text stays the same.
+// text stays the same; change may be called twice.
 func Edit(root string, env Environment, change func(text []byte) ([]byte, error)) (changed bool, err error) {
+	if _, err := os.Lstat(filepath.Join(root, lockFile)); errors.Is(err, fs.ErrNotExist) {
+		// The first editor ever looks before it makes anything: a refused change leaves no trace.
+		if _, _, changed, err := edited(root, env, change); err != nil || !changed {
+			return false, err
+		}
+	}
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		if bad := rootFault(root, err); bad != nil {
 			return false, bad
@@ -35,30 +41,39 @@ func Edit(root string, env Environment, change func(text []byte) ([]byte, error)
 		return false, err
 	}
 	defer unlock()
-	path := filepath.Join(root, FileName)
-	text, exists, err := readFile(path)
-	if err != nil {
+	path, text, changed, err := edited(root, env, change)
+	if err != nil || !changed {
 		return false, err
 	}
-	if exists {
-		if _, err := Parse(root, text, env); err != nil {
-			return false, err
-		}
-	}
-	edited, err := change(bytes.Clone(text))
-	if err != nil {
-		return false, err
-	}
-	if bytes.Equal(edited, text) {
-		return false, nil
-	}
-	if _, err := Parse(root, edited, env); err != nil {
-		return false, err
-	}
-	if err := durable.Replace(path, edited, modeOf(path)); err != nil {
+	if err := durable.Replace(path, text, modeOf(path)); err != nil {
 		return false, notWritable(err)
 	}
 	return true, nil
+}
+
+// edited returns the validated new text, whether it differs, and the file that holds it: a link is kept.
+func edited(root string, env Environment, change func(text []byte) ([]byte, error)) (path string, text []byte, changed bool, err error) {
+	path = filepath.Join(root, FileName)
+	if real, err := Resolve(path); err == nil {
+		path = real
+	}
+	before, exists, err := readFile(path)
+	if err != nil {
+		return "", nil, false, err
+	}
+	if _, err := parse(root, before, exists, env); err != nil {
+		return "", nil, false, err
+	}
+	text, err = change(bytes.Clone(before))
+	if err != nil {
+		return "", nil, false, err
+	}
+	_, err = decode(root, text, true, env)
+	var bad *broken
+	if errors.As(err, &bad) {
+		err = fault.New(fault.InvalidRequest, "config.toml stays as it is: %s", bad.rule).WithHint("ctx sources --all")
+	}
+	return path, text, !bytes.Equal(text, before), err
 }
 
 func notWritable(err error) error {
@@ -97,92 +112,10 @@ func lockConfig(root string) (unlock func(), err error) {
 // SetBool returns text with table.key set to value. Everything else of the text, comments included, stays byte for byte. The table
 // is added at the end when it is missing.
 func SetBool(text []byte, table, key string, value bool) ([]byte, error) {
-	literal := strconv.FormatBool(value)
-	spot, err := findKey(text, table, key)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case spot.valueLen > 0:
-		return splice(text, spot.value, spot.valueLen, literal), nil
-	case spot.tableEnd > 0:
-		return splice(text, spot.tableEnd, 0, lineBreak(text, spot.tableEnd)+key+" = "+literal+"\n"), nil
-	}
-	separator := ""
-	if len(text) > 0 {
-		separator = lineBreak(text, len(text)) + "\n"
-	}
-	return append(text, (separator + "[" + table + "]\n" + key + " = " + literal + "\n")...), nil
+	return setKey(text, strings.Split(table, "."), key, strconv.FormatBool(value))
 }
 
-// lineBreak is what is missing before at for a new line to start there.
-func lineBreak(text []byte, at int) string {
-	if at > 0 && text[at-1] != '\n' {
-		return "\n"
-	}
-	return ""
-}
-
-func splice(text []byte, at, length int, with string) []byte {
-	out := append([]byte{}, text[:at]...)
-	out = append(out, with...)
-	return append(out, text[at+length:]...)
-}
-
-// spot is where a key stands or may be inserted: the bytes of its value, or the start of the line behind the header of its table.
-type spot struct{ value, valueLen, tableEnd int }
-
-func findKey(text []byte, table, key string) (spot, error) {
-	var found spot
-	var p unstable.Parser
-	p.Reset(text)
-	inTable := ""
-	for p.NextExpression() {
-		e := p.Expression()
-		switch e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			name, end := dotted(&p, e)
-			if inTable = name; inTable == table {
-				found.tableEnd = nextLine(text, end)
-			}
-		case unstable.KeyValue:
-			name, _ := dotted(&p, e)
-			if inTable != "" {
-				name = inTable + "." + name
-			}
-			if name == table {
-				return spot{}, fault.New(fault.InvalidRequest, "the table [%s] of config.toml is written inline", table).
-					WithHint("write it as a table of its own, or edit the file by hand")
-			}
-			if value := e.Value(); name == table+"."+key && value.Kind == unstable.Bool {
-				r := p.Range(value.Data)
-				found.value, found.valueLen = int(r.Offset), int(r.Length)
-			}
-		}
-	}
-	if p.Error() != nil {
-		return spot{}, malformed("it is not valid TOML")
-	}
-	return found, nil
-}
-
-// dotted returns the key of an expression and the offset behind its last part.
-func dotted(p *unstable.Parser, e *unstable.Node) (name string, end int) {
-	for parts := e.Key(); parts.Next(); {
-		node := parts.Node()
-		if name != "" {
-			name += "."
-		}
-		name += string(node.Data)
-		end = int(node.Raw.Offset + node.Raw.Length)
-	}
-	return name, end
-}
-
-// nextLine returns the offset of the first byte behind the line that holds at.
-func nextLine(text []byte, at int) int {
-	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
-		return at + i + 1
-	}
-	return len(text)
+// SetText is SetBool for a string without characters that need an escape.
+func SetText(text []byte, table, key, value string) ([]byte, error) {
+	return setKey(text, strings.Split(table, "."), key, strconv.Quote(value))
 }

@@ -43,7 +43,7 @@ func TestEditWritesNothingWhenTheResultIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Edit(root, Environment{}, func([]byte) ([]byte, error) { return []byte("not [ toml"), nil })
-	if fault.Code(err) != fault.ConfigMalformed {
+	if fault.Code(err) != fault.InvalidRequest {
 		t.Fatalf("got %v", err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != before {

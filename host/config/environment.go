@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,6 +59,7 @@ type Environment struct {
 	Platform  Platform
 	Dirs      Directories
 	variables map[string]string
+	lookup    func(string) (string, bool)
 }
 
 // System captures the environment of this process.
@@ -75,7 +77,7 @@ func System() Environment {
 
 // NewEnvironment captures an environment through lookup, which is asked for the known variables only.
 func NewEnvironment(platform Platform, home, workDir string, uid int, lookup func(string) (string, bool)) Environment {
-	e := Environment{Home: home, WorkDir: workDir, UserID: uid, Platform: platform, variables: map[string]string{}}
+	e := Environment{Home: home, WorkDir: workDir, UserID: uid, Platform: platform, variables: map[string]string{}, lookup: lookup}
 	for _, list := range [][]string{ProviderVariables, controlVariables} {
 		for _, name := range list {
 			if value, ok := lookup(name); ok {
@@ -87,7 +89,22 @@ func NewEnvironment(platform Platform, home, workDir string, uid int, lookup fun
 	return e
 }
 
-// Provider returns a provider variable. Names outside ProviderVariables are never set.
+// with adds variables that a trusted plugin asked for, as the user was told.
+func (e Environment) with(names []string) Environment {
+	if e.lookup == nil {
+		return e
+	}
+	variables := maps.Clone(e.variables)
+	for _, name := range names {
+		if value, ok := e.lookup(name); ok {
+			variables[name] = value
+		}
+	}
+	e.variables = variables
+	return e
+}
+
+// Provider returns a provider variable. Names outside ProviderVariables are set only when a trusted plugin wants them.
 func (e Environment) Provider(name string) (string, bool) {
 	if strings.HasPrefix(name, "CTX_") {
 		return "", false
@@ -95,9 +112,6 @@ func (e Environment) Provider(name string) (string, bool) {
 	value, ok := e.variables[name]
 	return value, ok
 }
-
-// Quiet reports CTX_QUIET.
-func (e Environment) Quiet() bool { return truthy(e.control("CTX_QUIET")) }
 
 func (e Environment) control(name string) string { return e.variables[name] }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -19,10 +20,34 @@ import (
 // maxFileBytes bounds config.toml; 64 roots with the longest paths fit many times over in practice.
 const maxFileBytes = 4 << 20
 
-// malformed builds the one fault of this package. The rule is a fixed sentence of ours: it never holds a part of the file.
-func malformed(rule string) *fault.Error {
-	return fault.New(fault.ConfigMalformed, "config.toml is not valid: %s", rule).
+// broken is a rule that the file breaks, and the key that breaks it (nil = the file as a whole). The rule is a fixed sentence of
+// ours: it never holds a part of the file.
+type broken struct {
+	rule string
+	at   []string
+	line int // known without the key
+}
+
+func (b *broken) Error() string { return b.rule }
+
+func malformed(rule string, at ...string) *broken { return &broken{rule: rule, at: at} }
+
+// fault tells the rule with the line of the key, which is looked for only now.
+func (b *broken) fault(text []byte) *fault.Error {
+	line := b.line
+	if line == 0 && b.at != nil {
+		line = lineOf(text, b.at)
+	}
+	place := ""
+	if line > 0 {
+		place = fmt.Sprintf(" (line %d)", line)
+	}
+	f := fault.New(fault.ConfigMalformed, "config.toml is not valid%s: %s", place, b.rule).
 		WithHint("Correct config.toml in the data root and try again")
+	if line > 0 {
+		f = f.With("line", line)
+	}
+	return f
 }
 
 func readFile(path string) (text []byte, exists bool, err error) {
@@ -34,19 +59,19 @@ func readFile(path string) (text []byte, exists bool, err error) {
 		if bad := rootFault(filepath.Dir(path), err); bad != nil {
 			return nil, false, bad
 		}
-		return nil, true, malformed("the file cannot be read")
+		return nil, true, malformed("the file cannot be read").fault(nil)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, true, malformed("it is not an ordinary file")
+		return nil, true, malformed("it is not an ordinary file").fault(nil)
 	}
 	text, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, true, malformed("the file cannot be read")
+		return nil, true, malformed("the file cannot be read").fault(nil)
 	}
 	if len(text) > maxFileBytes {
-		return nil, true, malformed("the file is too big")
+		return nil, true, malformed("the file is too big").fault(nil)
 	}
 	return text, true, nil
 }
@@ -86,15 +111,21 @@ type writtenRoot struct {
 
 // table is one TOML table that is taken apart key by key, so that a key that nobody took can be told.
 type table struct {
+	at     []string // its own key
 	values map[string]any
-	err    *fault.Error
+	err    *broken
 }
 
-func (t *table) fail(rule string) {
+func (t *table) key(key string) []string { return append(slices.Clone(t.at), key) }
+
+func (t *table) fail(key, rule string) {
 	if t.err == nil {
-		t.err = malformed(rule)
+		t.err = malformed(rule, t.key(key)...)
 	}
 }
+
+// strange returns the first key that nobody took.
+func (t *table) strange() []string { return t.key(slices.Min(slices.Collect(maps.Keys(t.values)))) }
 
 func (t *table) take(key string) (any, bool) {
 	v, ok := t.values[key]
@@ -104,7 +135,7 @@ func (t *table) take(key string) (any, bool) {
 
 func (t *table) sub(key string) *table {
 	m, _ := take[map[string]any](t, key, "a table")
-	return &table{values: m}
+	return &table{at: t.key(key), values: m}
 }
 
 func (t *table) text(key string) (string, bool) { return take[string](t, key, "a string") }
@@ -124,7 +155,7 @@ func take[T any](t *table, key, want string) (value T, ok bool) {
 	}
 	value, isT := v.(T)
 	if !isT {
-		t.fail(want + " is expected where another value stands")
+		t.fail(key, want+" is expected where another value stands")
 	}
 	return value, true
 }
@@ -136,7 +167,12 @@ func decodeFile(text []byte) (*fileSettings, error) {
 	root := &table{values: map[string]any{}}
 	if err := toml.Unmarshal(text, &root.values); err != nil {
 		// The parser's error quotes the file, so it is not even kept as a cause.
-		return nil, malformed("it is not valid TOML")
+		bad := malformed("it is not valid TOML")
+		var where *toml.DecodeError
+		if errors.As(err, &where) {
+			bad.line, _ = where.Position()
+		}
+		return nil, bad
 	}
 	s := &fileSettings{automatic: true, retention: RetentionKeep}
 	if err := s.decodeSettings(root); err != nil {
@@ -162,18 +198,18 @@ func (s *fileSettings) decodeSettings(root *table) error {
 	daemon, retention := root.sub("daemon"), root.sub("retention")
 	if mode, ok := indexing.text("mode"); ok {
 		if s.mode = IndexMode(mode); s.mode != ModeAuto && s.mode != ModeManual {
-			indexing.fail("indexing.mode is auto or manual")
+			indexing.fail("mode", "indexing.mode is auto or manual")
 		}
 	}
 	s.semantic = search.boolean("semantic")
 	if _, ok := search.take("default_group"); ok {
-		search.fail("there is no default group; a search names the groups it wants")
+		search.fail("default_group", "there is no default group; a search names the groups it wants")
 	}
 	s.localUsage = usage.boolean("enabled")
 	daemonEnabled := daemon.boolean("enabled")
 	if scope, ok := daemon.text("mode"); ok {
 		if s.daemonScope = DaemonScope(scope); s.daemonScope != DaemonFull && s.daemonScope != DaemonSourceRefresh {
-			daemon.fail("daemon.mode is full or source-refresh-only")
+			daemon.fail("mode", "daemon.mode is full or source-refresh-only")
 		}
 	}
 	if s.mode == "" && daemonEnabled != nil && !*daemonEnabled {
@@ -181,7 +217,7 @@ func (s *fileSettings) decodeSettings(root *table) error {
 	}
 	if gone, ok := retention.text("gone"); ok {
 		if s.retention = Retention(gone); s.retention != RetentionKeep && s.retention != RetentionDrop {
-			retention.fail("retention.gone is keep or drop")
+			retention.fail("gone", "retention.gone is keep or drop")
 		}
 	}
 	for _, t := range []*table{indexing, search, usage, daemon, retention} {
@@ -202,7 +238,7 @@ func (s *fileSettings) decodeSources(sources *table) error {
 		return sources.err
 	}
 	if len(sources.values) > 0 {
-		return malformed("the sources table has a key that is not known")
+		return malformed("the sources table has a key that is not known", sources.strange()...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(roots.values)) {
 		t := roots.sub(name)
@@ -215,7 +251,7 @@ func (s *fileSettings) decodeSources(sources *table) error {
 			return t.err
 		}
 		if len(t.values) > 0 {
-			return malformed("a root has a key that is not known, or a name with a dot")
+			return malformed("a root has a key that is not known, or a name with a dot", t.strange()...)
 		}
 		s.roots = append(s.roots, r)
 	}

@@ -14,22 +14,22 @@ const (
 
 // Child is one route that a named root expands to.
 type Child struct {
-	Suffix string // below the root; "" = the root itself
-	Format string // source format
-	Role   string // tells the routes of one root apart; part of stored route identities, never changed
-	Kind   string // only for roots of this kind; "" = always
-	File   bool   // the child is a file, not a directory
+	Suffix string `json:"suffix,omitempty"` // below the root; "" = the root itself
+	Format string `json:"format"`           // source format
+	Role   string `json:"role"`             // tells the routes of one root apart; part of stored route identities, never changed
+	Kind   string `json:"kind,omitempty"`   // only for roots of this kind; "" = always
+	File   bool   `json:"file,omitempty"`   // the child is a file, not a directory
 }
 
 // Provider is what the host knows about a provider without starting it: its public spellings and what a named root of it
 // looks like. Where the history lies by default is told by the provider's own description.
 type Provider struct {
-	ID       string // snake case, stored and shown in JSON
-	CLIName  string // kebab case
-	Aliases  []string
-	Formats  []string // source formats, the main one first
-	RootIs   PathKind
-	Children []Child // empty: only the provider can expand its root
+	ID       string   `json:"id"`       // snake case, stored and shown in JSON
+	CLIName  string   `json:"cli_name"` // kebab case
+	Aliases  []string `json:"aliases,omitempty"`
+	Formats  []string `json:"formats"` // source formats, the main one first
+	RootIs   PathKind `json:"root_is"`
+	Children []Child  `json:"children,omitempty"` // empty: only the provider can expand its root
 }
 
 // Providers is the table of known providers in their public order. A provider may be known without being delivered.

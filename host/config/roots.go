@@ -25,21 +25,21 @@ func ValidName(s string) bool {
 }
 
 // validateRoots checks all roots, rule after rule, so that the first broken rule is the same whatever the order of the file.
-func validateRoots(dataRoot string, written []writtenRoot) ([]Root, error) {
+func (c *Config) validateRoots(written []writtenRoot) ([]Root, error) {
 	if len(written) > MaxRoots {
-		return nil, malformed("there are more than 64 roots")
+		return nil, malformed("there are more than 64 roots", rootKey(written[MaxRoots].name)...)
 	}
 	for _, rule := range rootRules {
 		for i := range written {
 			w := &written[i]
-			if p, _ := ProviderNamed(w.provider); rule.broken(w, p) {
-				return nil, malformed(rule.text)
+			if p, _ := c.ProviderNamed(w.provider); rule.broken(w, p) {
+				return nil, malformed(rule.text, rootKey(w.name, rule.key)...)
 			}
 		}
 	}
 	roots := make([]Root, len(written))
 	for i, w := range written {
-		p, _ := ProviderNamed(w.provider)
+		p, _ := c.ProviderNamed(w.provider)
 		roots[i] = Root{Name: w.name, Provider: p.ID, Path: w.path, Written: w.path, Group: w.group, Kind: w.kind}
 		if resolved, err := Resolve(w.path); err == nil {
 			roots[i].Path, roots[i].Exists = resolved, true
@@ -49,35 +49,50 @@ func validateRoots(dataRoot string, written []writtenRoot) ([]Root, error) {
 		return nil, err
 	}
 	for _, r := range roots {
-		if Overlaps(r.Path, dataRoot) || Overlaps(r.Written, dataRoot) {
-			return nil, malformed("a root lies above, below or on the data root of ctx")
+		if Overlaps(r.Path, c.DataRoot) || Overlaps(r.Written, c.DataRoot) {
+			return nil, malformed("a root lies above, below or on the data root of ctx", rootKey(r.Name, "path")...)
 		}
 	}
 	return roots, nil
 }
 
+// rootKey is the key of a root in the file, or of a value of it.
+func rootKey(name string, value ...string) []string {
+	return append([]string{"sources", "roots", name}, value...)
+}
+
 // rootRules stand in their order. The provider is nil when it is missing or not known, which later rules need not fear.
 var rootRules = []struct {
+	key    string
 	broken func(w *writtenRoot, p *Provider) bool
 	text   string
 }{
 	{
-		func(w *writtenRoot, _ *Provider) bool { return !ValidName(w.name) || w.hasGroup && !ValidName(w.group) },
+		"group", func(w *writtenRoot, _ *Provider) bool { return !ValidName(w.name) || w.hasGroup && !ValidName(w.group) },
 		"names of roots and groups are 1 to 64 letters, digits, '-' or '_'",
 	},
-	{func(w *writtenRoot, p *Provider) bool { return w.hasProvider && p == nil }, "a root names a provider that is not known"},
 	{
-		func(_ *writtenRoot, p *Provider) bool { return p != nil && p.RootIs == NoNamedRoot },
+		"provider", func(w *writtenRoot, p *Provider) bool { return w.hasProvider && p == nil },
+		"a root names a provider that is not known",
+	},
+	{
+		"provider", func(w *writtenRoot, p *Provider) bool { return p != nil && p.RootIs == NoNamedRoot },
 		"a root names a provider that takes no configured root",
 	},
 	{
-		func(w *writtenRoot, _ *Provider) bool { return w.hasPath && !ValidRootPath(w.path) },
+		"path", func(w *writtenRoot, _ *Provider) bool { return w.hasPath && !ValidRootPath(w.path) },
 		"the path of a root is absolute and normalized, without '.' and '..', at most 16 KiB",
 	},
-	{func(w *writtenRoot, _ *Provider) bool { return !w.hasProvider || !w.hasPath }, "a root needs a provider and a path"},
-	{func(w *writtenRoot, p *Provider) bool { return p.ID != openHandsID && w.hasKind }, "only an OpenHands root has a kind"},
 	{
-		func(w *writtenRoot, p *Provider) bool {
+		"path", func(w *writtenRoot, _ *Provider) bool { return !w.hasProvider || !w.hasPath },
+		"a root needs a provider and a path",
+	},
+	{
+		"kind", func(w *writtenRoot, p *Provider) bool { return p.ID != openHandsID && w.hasKind },
+		"only an OpenHands root has a kind",
+	},
+	{
+		"kind", func(w *writtenRoot, p *Provider) bool {
 			return p.ID == openHandsID && w.kind != kindCurrent && w.kind != kindLegacy
 		},
 		"the kind of an OpenHands root is current-conversations or legacy-persistence",
@@ -93,10 +108,10 @@ func checkDistinct(roots []Root) error {
 				continue
 			}
 			if a.Path == b.Path || SameObject(a.Path, b.Path) {
-				return malformed("two roots of one provider are the same place")
+				return malformed("two roots of one provider are the same place", rootKey(b.Name, "path")...)
 			}
 			if a.Kind != b.Kind && Overlaps(a.Path, b.Path) {
-				return malformed("an OpenHands root of one kind lies inside one of the other kind")
+				return malformed("an OpenHands root of one kind lies inside one of the other kind", rootKey(b.Name, "path")...)
 			}
 		}
 	}

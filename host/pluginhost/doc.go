@@ -30,7 +30,7 @@ import (
 type Limits struct {
 	Start      time.Duration // from the start of the process to the handshake; 5 s
 	Describe   time.Duration // for the description; 2 s
-	Resolve    time.Duration // for finding locations; 5 s
+	Resolve    time.Duration // for finding locations; 2 s
 	Inactivity time.Duration // without any message while an inventory or scan waits for one; 2 min
 	Stop       time.Duration // from the request to exit to the kill; 1 s
 	Memory     uint64        // resident bytes of the process and its children; 1 GiB
@@ -40,7 +40,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Start: cmp.Or(l.Start, 5*time.Second), Describe: cmp.Or(l.Describe, 2*time.Second), Resolve: cmp.Or(l.Resolve, 5*time.Second),
+		Start: cmp.Or(l.Start, 5*time.Second), Describe: cmp.Or(l.Describe, 2*time.Second), Resolve: cmp.Or(l.Resolve, 2*time.Second),
 		Inactivity: cmp.Or(l.Inactivity, 2*time.Minute), Stop: cmp.Or(l.Stop, time.Second),
 		Memory: cmp.Or(l.Memory, 1<<30), Events: cmp.Or(l.Events, 10_000_000), Sessions: cmp.Or(l.Sessions, 1<<20),
 	}
@@ -62,8 +62,6 @@ type Spec struct {
 	Command []string
 	// SHA256 pins the executable in hexadecimal; empty only for built-in providers and for programs under test.
 	SHA256 string
-	// Env adds NAME=value variables to the allow list. Names that look like secrets are refused.
-	Env []string
 }
 
 // SecretName tells whether the name of an environment variable looks like that of a secret, which no plugin gets.

@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -22,26 +21,16 @@ var passed = map[bool][]string{
 }
 
 // environment is the whole environment of a plugin, except what the handshake adds.
-func (l *Launcher) environment(spec Spec) ([]string, error) {
+func (l *Launcher) environment() []string {
 	var env []string
 	for _, name := range passed[runtime.GOOS == "windows"] {
 		if value, set := os.LookupEnv(name); set {
 			env = append(env, name+"="+value)
 		}
 	}
-	for _, variable := range spec.Env {
-		name, _, ok := strings.Cut(variable, "=")
-		if !ok || name == "" || strings.ContainsRune(variable, 0) {
-			return nil, failure(spec.Name, NotStarted, nil, "an environment entry is not NAME=value")
-		}
-		if SecretName(name) {
-			return nil, failure(spec.Name, NotStarted, nil, "the variable %s looks like a secret and is not passed on", name)
-		}
-		env = append(env, variable)
-	}
 	env = append(env, sdkplugin.HostPIDEnv+"="+strconv.Itoa(os.Getpid()))
 	if level := l.log().GetLevel(); level != hclog.NoLevel && level != hclog.Off {
 		env = append(env, sdkplugin.LogLevelEnv+"="+level.String())
 	}
-	return env, nil
+	return env
 }

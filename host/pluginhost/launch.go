@@ -59,10 +59,6 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	env, err := l.environment(spec)
-	if err != nil {
-		return nil, err
-	}
 	dir, err := privateDir()
 	if err != nil {
 		return nil, failure(spec.Name, NotStarted, err, "no private directory could be made")
@@ -70,7 +66,7 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Plugin, error) {
 	stderr := &stderrLog{name: spec.Name, out: l.LogFile}
 	p := &Plugin{
 		name: spec.Name, limits: l.Limits.withDefaults(), log: l.log().With("provider", spec.Name), codec: newCodec(),
-		stderr: stderr, process: newProcess(command, env, dir, stderr),
+		stderr: stderr, process: newProcess(command, l.environment(), dir, stderr),
 	}
 	p.life, p.doom = context.WithCancelCause(context.Background())
 	sweepOnce.Do(func() { go sweep(filepath.Dir(dir)) })

@@ -216,8 +216,6 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		"other pin":    {Spec{Command: []string{self, "plugin", "environment"}, SHA256: strings.Repeat("ab", 32)}, NotTrusted},
 		"bad pin":      {Spec{Command: []string{self, "plugin", "environment"}, SHA256: "xyz"}, NotTrusted},
 		"missing, pin": {Spec{Command: []string{text + "x"}, SHA256: strings.Repeat("ab", 32)}, NotStarted},
-		"secret":       {Spec{Command: []string{self, "plugin", "environment"}, Env: []string{"MY_API_KEY=1"}}, NotStarted},
-		"no variable":  {Spec{Command: []string{self, "plugin", "environment"}, Env: []string{"=1"}}, NotStarted},
 	} {
 		tt.spec.Name = "third"
 		_, err := (&Launcher{}).Start(context.Background(), tt.spec)
@@ -238,28 +236,26 @@ func TestPinAndEnvironment(t *testing.T) {
 	sum := sha256.Sum256(program)
 	l := &Launcher{Limits: Limits{Describe: 20 * time.Second}}
 	p, err := l.Start(context.Background(), Spec{
-		Name: "third", Command: []string{self, "plugin", "environment"}, SHA256: hex.EncodeToString(sum[:]), Env: []string{"ACME_HOME=/acme"},
+		Name: "third", Command: []string{self, "plugin", "environment"}, SHA256: hex.EncodeToString(sum[:]),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	allowed := map[string]bool{"ACME_HOME": true, "CTX_PROVIDER_HOST_PID": true, "CTX_HISTORY_PROVIDER": true}
+	allowed := map[string]bool{"CTX_PROVIDER_HOST_PID": true, "CTX_HISTORY_PROVIDER": true}
 	for _, names := range passed {
 		for _, name := range names {
 			allowed[name] = true
 		}
 	}
-	found := false
 	for _, v := range p.Descriptor().GetAliases() {
 		name, _, _ := strings.Cut(v, "=")
 		if !allowed[name] && !strings.HasPrefix(name, "PLUGIN_") && name != "PWD" {
 			t.Errorf("the plugin sees %s", name)
 		}
-		found = found || v == "ACME_HOME=/acme"
 	}
-	if !found {
-		t.Error("the added variable is missing")
+	if len(p.Descriptor().GetAliases()) == 0 {
+		t.Error("the plugin saw nothing at all")
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/durable"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/pluginhost"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -26,6 +28,22 @@ type Described struct {
 	Description *historyv1.DescribeResponse
 	Err         error
 	fresh       bool // asked for just now
+}
+
+// id is the provider's id: as it says, or as it is known.
+func (d *Described) id(c *config.Config) string {
+	if d.Description != nil {
+		return d.Description.GetId()
+	}
+	for _, i := range c.Installed {
+		if i.Name == d.Name {
+			return i.Provider.ID
+		}
+	}
+	if p, ok := config.ProviderNamed(d.Name); ok {
+		return p.ID
+	}
+	return d.Name
 }
 
 // keptSchema numbers the layout of the file of kept descriptions. A file of another layout is ignored and replaced.
@@ -43,7 +61,8 @@ type kept struct {
 
 // Describe returns the descriptions of the named delivered providers, in that order. Descriptions kept from an earlier run of
 // the same executable are used; the others are asked for, all at once, and kept when the data root exists (see Keep). A provider
-// that does not answer has Err set and costs nothing else. Failing to read or write the kept file is no error: it only costs time.
+// that does not answer has Err set and costs nothing else; one that crashed is asked once more, alone. Failing to read or write the
+// kept file is no error: it only costs time.
 func Describe(ctx context.Context, c *config.Config, executable string, names []string, ask Describer) []Described {
 	var have map[string][]byte
 	if build, ok := identify(executable); ok {
@@ -53,7 +72,7 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 	var wait sync.WaitGroup
 	for i, name := range names {
 		all[i].Name = name
-		if d := new(historyv1.DescribeResponse); have[name] != nil && proto.Unmarshal(have[name], d) == nil {
+		if d := new(historyv1.DescribeResponse); have[keyOf(c, name)] != nil && proto.Unmarshal(have[keyOf(c, name)], d) == nil {
 			all[i].Description = d
 			continue
 		}
@@ -61,8 +80,32 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 		wait.Go(func() { all[i].Description, all[i].Err = ask(ctx, name) })
 	}
 	wait.Wait()
+	seen := map[string]bool{}
+	for i := range all {
+		d := &all[i]
+		if pluginhost.ClassOf(d.Err) == pluginhost.Crashed && ctx.Err() == nil {
+			d.Description, d.Err = ask(ctx, d.Name)
+		}
+		if id := d.Description.GetId(); id != "" && seen[id] {
+			d.Description, d.Err = nil, fault.New(fault.InvalidRequest, "another provider has the id that %s gives itself", d.Name)
+		}
+		seen[d.Description.GetId()] = true
+	}
 	Keep(c, executable, all)
 	return all
+}
+
+// keyOf tells the descriptions of two builds of a plugin apart; nothing is kept of one that is not trusted. Built-in providers
+// change with the program itself.
+func keyOf(c *config.Config, name string) string {
+	for _, i := range c.Installed {
+		if i.Name == name && !i.Trusted {
+			return ""
+		} else if i.Name == name {
+			return name + "@" + i.SHA256
+		}
+	}
+	return name
 }
 
 // Keep stores descriptions when one of them was asked for just now and the data root exists. Whoever creates the data root after
@@ -70,7 +113,7 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 func Keep(c *config.Config, executable string, all []Described) {
 	asked := slices.ContainsFunc(all, func(d Described) bool { return d.fresh })
 	if build, ok := identify(executable); ok && asked && isDirectory(c.DataRoot) {
-		keep(keptFile(c), build, all)
+		keep(c, build, all)
 	}
 }
 
@@ -99,17 +142,18 @@ func readKept(file string, build kept) map[string][]byte {
 	return k.Descriptions
 }
 
-func keep(file string, build kept, all []Described) {
+func keep(c *config.Config, build kept, all []Described) {
+	file := keptFile(c)
 	build.Descriptions = map[string][]byte{}
 	for _, d := range all {
-		if d.Description == nil {
+		if d.Description == nil || keyOf(c, d.Name) == "" {
 			continue
 		}
 		wire, err := proto.MarshalOptions{Deterministic: true}.Marshal(d.Description)
 		if err != nil {
 			return
 		}
-		build.Descriptions[d.Name] = wire
+		build.Descriptions[keyOf(c, d.Name)] = wire
 	}
 	text, err := json.Marshal(build)
 	if err != nil {

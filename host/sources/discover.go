@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/pluginhost"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -39,21 +40,33 @@ func Discover(ctx context.Context, in Input) (*Discovery, error) {
 	results := make([]resolved, len(jobs))
 	slots := make(chan struct{}, maxParallel)
 	var wait sync.WaitGroup
-	for i, job := range jobs {
+	run := func(i int) {
+		jobs[i].ask(ctx, in)
+		results[i] = jobs[i].resolve(in.Config)
+	}
+	for i := range jobs {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
 			if ctx.Err() == nil {
-				results[i] = job.resolve(in.Config)
+				run(i)
 			}
 		})
 	}
 	wait.Wait()
+	for i := range jobs {
+		if pluginhost.ClassOf(jobs[i].failed) == pluginhost.Crashed && ctx.Err() == nil {
+			run(i) // once more, alone
+		}
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	var missing, others []Issue
 	for i, r := range results {
+		if jobs[i].failed != nil {
+			out.Unresolved = append(out.Unresolved, jobs[i].id)
+		}
 		for _, e := range r.entries {
 			out.add(jobs[i].id, e)
 		}
@@ -68,51 +81,62 @@ func Discover(ctx context.Context, in Input) (*Discovery, error) {
 	}
 	out.Issues = append(missing, others...)
 	if in.Provider == "" || in.Provider == pluginProvider {
-		out.Plugins = manifests(in.Config)
+		out.Plugins = pluginRows(in.Config)
 	}
 	return out, nil
 }
 
-// job is one provider to resolve: delivered or merely named by a configured root.
+// job is one provider to resolve: delivered, named by a configured root, or known as an agent only.
 type job struct {
 	id          string
 	described   *Described
 	description *historyv1.DescribeResponse
+	agent       *agent
+	known       *config.Provider // nil for agents beyond the table of providers
 	roots       []config.Root
+	answer      *historyv1.ResolveResponse // of a provider that resolves
+	failed      error                      // why there is none
 }
 
-// providersOf lists the providers of a pass: the known ones in table order, then delivered ones that the table does not know.
+// providersOf lists the providers of a pass: the known ones in table order, then delivered ones that the table does not know, then
+// the other agents.
 func providersOf(in Input) []job {
-	byID := map[string]*Described{}
+	byID := map[string]*job{}
 	var order []string
+	find := func(id string) *job {
+		j, ok := byID[id]
+		if !ok {
+			j = &job{id: id}
+			j.known, _ = in.Config.ProviderNamed(id)
+			byID[id], order = j, append(order, id)
+		}
+		return j
+	}
 	for _, p := range config.Providers {
-		order = append(order, p.ID)
+		find(p.ID)
 	}
 	for i := range in.Descriptions {
 		d := &in.Descriptions[i]
-		id := d.Name
-		if d.Description != nil {
-			id = d.Description.GetId()
-		} else if p, ok := config.ProviderNamed(d.Name); ok {
-			id = p.ID
+		j := find(d.id(in.Config))
+		j.described, j.description = d, d.Description
+	}
+	for i := range in.Config.Roots {
+		j := find(in.Config.Roots[i].Provider)
+		j.roots = append(j.roots, in.Config.Roots[i])
+	}
+	if in.Agents {
+		for i := range agents() {
+			a := &agents()[i]
+			if j := find(a.ID); j.described == nil && (!a.Nowhere || in.Provider == a.ID) {
+				j.agent = a
+			}
 		}
-		if _, known := config.ProviderNamed(id); !known {
-			order = append(order, id)
-		}
-		byID[id] = d
 	}
 	var jobs []job
 	for _, id := range order {
-		if in.Provider != "" && id != in.Provider {
-			continue
-		}
-		j := job{id: id, described: byID[id]}
-		if j.described != nil {
-			j.description = j.described.Description
-		}
-		j.roots = slices.DeleteFunc(slices.Clone(in.Config.Roots), func(r config.Root) bool { return r.Provider != id })
-		if j.described != nil || len(j.roots) > 0 {
-			jobs = append(jobs, j)
+		j := byID[id]
+		if (in.Provider == "" || id == in.Provider) && (j.described != nil || j.agent != nil || len(j.roots) > 0) {
+			jobs = append(jobs, *j)
 		}
 	}
 	return jobs
@@ -121,17 +145,24 @@ func providersOf(in Input) []job {
 func (j job) resolve(c *config.Config) resolved {
 	var r resolved
 	var winners selection
-	if j.description != nil {
+	switch {
+	case j.failed != nil:
+		winners.refuse(j.id, Unreconstructible, "the provider could not find its places; see the log")
+	case j.description != nil:
 		winners = locate(j.description, c.Environment)
-	} else if j.described != nil {
+		winners.admit(j.description, j.answer)
+	case j.described != nil:
 		winners.refuse(j.id, Unreconstructible, "the provider did not describe itself; its locations are not known")
+	case j.agent != nil && c.Automatic:
+		winners = j.agent.locate(c.Environment)
 	}
 	automatic := j.examineWinners(winners.candidates, c, &winners)
 	configured, issues := j.expandRoots(c)
+	r.issues = append(r.issues, issues...)
 	// The winner is compared with the configured roots even when automatic discovery is off: a root that got a name keeps the
 	// identity it had without one.
-	automatic, configured = annotate(automatic, configured, c.Automatic)
-	r.issues = append(issues, j.conflicts(automatic, configured, c.Automatic)...)
+	automatic, configured = annotate(automatic, configured)
+	r.issues = append(r.issues, j.conflicts(automatic, configured, c.Automatic)...)
 	if c.Automatic || j.described != nil && j.description == nil {
 		r.issues = append(r.issues, winners.issues...)
 	}
@@ -143,6 +174,9 @@ func (j job) resolve(c *config.Config) resolved {
 	r.entries = append(r.entries, configured...)
 	for i := range r.entries {
 		j.settle(&r.entries[i])
+	}
+	if j.agent != nil && j.agent.Extra {
+		r.entries = slices.DeleteFunc(r.entries, func(e entry) bool { return e.place.status == Empty })
 	}
 	return r
 }
@@ -164,14 +198,14 @@ func (j job) examineWinners(candidates []candidate, c *config.Config, s *selecti
 	return entries
 }
 
-// sameRoute compares format, role and place; a place is the same when the physical path or the object on disk is.
+// sameRoute compares format and place; a place is the same when the physical path or the object on disk is.
 func (e entry) sameRoute(o entry) bool {
-	return e.format == o.format && e.role == o.role &&
+	return e.format == o.format &&
 		(e.place.path == o.place.path || e.exists && o.exists && config.SameObject(e.place.path, o.place.path))
 }
 
 // annotate moves a configured entry that is an automatic winner into the winner's position: one row, not indexed twice.
-func annotate(automatic, configured []entry, discovery bool) (winners, additional []entry) {
+func annotate(automatic, configured []entry) (winners, additional []entry) {
 	for _, e := range configured {
 		i := slices.IndexFunc(automatic, func(a entry) bool { return a.root == nil && a.sameRoute(e) })
 		if i < 0 {
@@ -188,16 +222,28 @@ func annotate(automatic, configured []entry, discovery bool) (winners, additiona
 // settle fixes status and support of an entry that was only examined so far.
 func (j job) settle(e *entry) {
 	e.support = j.support(e.format)
+	if e.unsupported {
+		e.support = NoImport
+	}
 	switch {
 	case e.place.status == Missing:
 	case e.conflicted:
 		e.place.status, e.place.reason = Unsupported, "the root lies inside another root of the provider, or around one"
 	case e.place.status != "":
-	case e.support == NoImport:
-		e.place.status, e.place.reason = Unsupported, "histories of this format cannot be imported"
 	default:
 		e.place.status, e.place.reason = probeStatus(e.place.path, e.probe)
+		if e.support == NoImport && e.place.status != Empty {
+			e.place.status, e.place.reason = Unsupported, j.unsupported()
+			e.place.sealed = e.seal.isSealed(e.place.path)
+		}
 	}
+}
+
+func (j job) unsupported() string {
+	if j.described == nil {
+		return NoProvider
+	}
+	return "histories of this format cannot be imported"
 }
 
 func (j job) support(format string) Support {
@@ -227,6 +273,10 @@ func (d *Discovery) add(provider string, e entry) {
 	route := Route{
 		Provider: provider, Format: e.format, Role: e.role, Path: e.place.path, Authority: Automatic,
 		Root: e.root, Additional: e.additional, Status: e.place.status,
+	}
+	if e.place.sealed {
+		reason, why := "blocked_auth_or_encryption", "the history is encrypted"
+		row.StatusReason, row.UnsupportedReason = &reason, &why
 	}
 	if e.root != nil {
 		row.Selection = Selection{Kind: string(Configured), Root: &e.root.Name}

@@ -13,13 +13,13 @@ import (
 // passes the same checks as any other: links at its root are resolved once, the place must be usable and apart from the data
 // root, and it must have a form that the provider declares. Faults have code invalid_request or source_unavailable.
 func ExplicitRoute(c *config.Config, described []Described, provider, name string) (Route, error) {
-	d, err := DescriptionOf(described, provider)
+	d, err := DescriptionOf(c, described, provider)
 	if err != nil {
 		return Route{}, err
 	}
-	given, err := absolutePath(c, name)
-	if err != nil {
-		return Route{}, err
+	given := c.Environment.Absolute(name)
+	if !config.ValidRootPath(given) {
+		return Route{}, fault.New(fault.InvalidRequest, "the path has a form that is not accepted").WithHint("Name an absolute path of at most 16 KiB")
 	}
 	at := examine(given, historyv1.PathKind_PATH_KIND_UNSPECIFIED, false, c)
 	if err := at.fault(); err != nil {
@@ -53,9 +53,9 @@ func ExplicitRoute(c *config.Config, described []Described, provider, name strin
 
 // DescriptionOf returns the description of a delivered provider by any public spelling. Faults: invalid_request when the
 // provider is not known or not delivered, source_unavailable when it did not describe itself.
-func DescriptionOf(described []Described, provider string) (*historyv1.DescribeResponse, error) {
+func DescriptionOf(c *config.Config, described []Described, provider string) (*historyv1.DescribeResponse, error) {
 	id := provider
-	known, isKnown := config.ProviderNamed(provider)
+	known, isKnown := c.ProviderNamed(provider)
 	if isKnown {
 		id = known.ID
 	}
@@ -63,7 +63,7 @@ func DescriptionOf(described []Described, provider string) (*historyv1.DescribeR
 		switch {
 		case d.Description != nil && d.Description.GetId() == id:
 			return d.Description, nil
-		case d.Description == nil && d.Name == id:
+		case d.Description == nil && d.id(c) == id:
 			return nil, fault.Wrap(d.Err, fault.SourceUnavailable, "the provider %s did not start", id).WithHint("ctx doctor")
 		}
 	}
@@ -71,21 +71,6 @@ func DescriptionOf(described []Described, provider string) (*historyv1.DescribeR
 		return nil, fault.New(fault.InvalidRequest, "histories of %s cannot be imported by this program", known.CLIName).WithHint("ctx sources --all")
 	}
 	return nil, fault.New(fault.InvalidRequest, "unknown provider").WithHint("ctx sources --all")
-}
-
-func absolutePath(c *config.Config, name string) (string, error) {
-	given := name
-	if !filepath.IsAbs(given) {
-		if c.Environment.WorkDir == "" {
-			return "", fault.New(fault.InvalidRequest, "the path is relative and the working directory is not known").WithHint("Name an absolute path")
-		}
-		given = filepath.Join(c.Environment.WorkDir, given)
-	}
-	given = filepath.Clean(given)
-	if name == "" || !config.ValidRootPath(given) {
-		return "", fault.New(fault.InvalidRequest, "the path has a form that is not accepted").WithHint("Name an absolute path of at most 16 KiB")
-	}
-	return given, nil
 }
 
 // fault turns a place that cannot be read into the error of an explicit request.

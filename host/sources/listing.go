@@ -1,7 +1,5 @@
 package sources
 
-import "encoding/json"
-
 // Scope of a listing.
 const (
 	ScopeDefault = "default"
@@ -48,30 +46,4 @@ func (d *Discovery) Listing(all bool) Listing {
 // Visible reports whether the default scope shows a row: all but missing automatic rows of the less common providers.
 func Visible(r Row) bool {
 	return r.Status != Missing || r.Configured() || alwaysShown[r.Provider]
-}
-
-// MarshalJSON adds the members that belong to the code of the issue, nulls kept.
-func (i Issue) MarshalJSON() ([]byte, error) {
-	type plain Issue
-	switch i.Code {
-	case ConfiguredRootClash:
-		row := struct {
-			plain
-			Kind  *string     `json:"conflict_kind"`
-			Roots []NamedPath `json:"configured_roots"`
-		}{plain: plain(i), Roots: []NamedPath{}}
-		if i.Conflict != nil {
-			row.Roots = append(row.Roots, i.Conflict.Roots...)
-			if i.Conflict.Kind != "" {
-				row.Kind = &i.Conflict.Kind
-			}
-		}
-		return json.Marshal(row)
-	case ConfiguredRootMissing:
-		return json.Marshal(struct {
-			plain
-			Root *MissingRoot `json:"configured_root"`
-		}{plain(i), i.Missing})
-	}
-	return json.Marshal(plain(i))
 }

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -24,6 +25,9 @@ type candidate struct {
 	probe  *historyv1.Probe
 	// beside marks a place that only counts while it exists: no row tells of its absence.
 	beside bool
+	// unsupported marks a place that only its provider knows how to refuse.
+	unsupported bool
+	seal        seal
 }
 
 // selection is the outcome of the declared locations of one provider.
@@ -52,6 +56,7 @@ type locator struct {
 	provider string
 	env      config.Environment
 	out      selection
+	tabled   map[*historyv1.Location]tabled
 }
 
 // locate returns the winning automatic places of a description. An override that is set wins over the defaults even when it
@@ -62,43 +67,49 @@ func locate(d *historyv1.DescribeResponse, env config.Environment) selection {
 		l.out.refuse(l.provider, InsufficientEvidence, "no automatic location is established for this provider; name its path with ctx import --path or ctx sources add")
 		return l.out
 	}
+	usable := slices.DeleteFunc(slices.Clone(d.GetLocations()), func(loc *historyv1.Location) bool { return !onPlatform(loc, env.Platform) })
+	if len(usable) == 0 && len(d.GetLocations()) > 0 {
+		l.out.refuse(l.provider, Unreconstructible, "no default location is established on this platform; name the path with ctx import --path or ctx sources add")
+	}
+	l.all(usable)
+	return l.out
+}
+
+// all goes through the slots of the locations, in the order of their first ones.
+func (l *locator) all(locations []*historyv1.Location) {
 	var slots []string
 	bySlot := map[string][]*historyv1.Location{}
-	for _, loc := range d.GetLocations() {
-		if !onPlatform(loc, env.Platform) {
-			continue
-		}
-		slot := loc.GetSlot()
-		if slot == "" {
-			slot = loc.GetRole()
-		}
+	for _, loc := range locations {
+		slot := cmp.Or(loc.GetSlot(), loc.GetRole())
 		if _, ok := bySlot[slot]; !ok {
 			slots = append(slots, slot)
 		}
 		bySlot[slot] = append(bySlot[slot], loc)
 	}
-	if len(slots) == 0 && len(d.GetLocations()) > 0 {
-		l.out.refuse(l.provider, Unreconstructible, "no default location is established on this platform; name the path with ctx import --path or ctx sources add")
-	}
 	for _, slot := range slots {
 		l.slot(bySlot[slot])
 	}
-	if len(l.out.candidates) > maxCandidates {
-		l.out.candidates = l.out.candidates[:maxCandidates]
-		l.out.refuse(l.provider, Unreconstructible, "there are more than 256 locations; only the first ones are used")
+	l.out.bound(l.provider)
+}
+
+// bound keeps the first candidates.
+func (s *selection) bound(provider string) {
+	if len(s.candidates) > maxCandidates {
+		s.candidates = s.candidates[:maxCandidates]
+		s.refuse(provider, Unreconstructible, "there are more than 256 locations; only the first ones are used")
 	}
-	return l.out
 }
 
 func onPlatform(loc *historyv1.Location, p config.Platform) bool {
 	if len(loc.GetPlatforms()) == 0 {
 		return true
 	}
-	want := map[config.Platform]historyv1.Platform{
-		config.Linux: historyv1.Platform_PLATFORM_LINUX, config.MacOS: historyv1.Platform_PLATFORM_MACOS,
-		config.Windows: historyv1.Platform_PLATFORM_WINDOWS, config.OtherUnix: historyv1.Platform_PLATFORM_OTHER_UNIX,
-	}[p]
-	return slices.Contains(loc.GetPlatforms(), want)
+	return slices.Contains(loc.GetPlatforms(), platforms[p])
+}
+
+var platforms = map[config.Platform]historyv1.Platform{
+	config.Linux: historyv1.Platform_PLATFORM_LINUX, config.MacOS: historyv1.Platform_PLATFORM_MACOS,
+	config.Windows: historyv1.Platform_PLATFORM_WINDOWS, config.OtherUnix: historyv1.Platform_PLATFORM_OTHER_UNIX,
 }
 
 func (l *locator) slot(locations []*historyv1.Location) {
@@ -231,7 +242,7 @@ func (l *locator) absolute(loc *historyv1.Location, value string) (string, bool)
 
 // based returns the place of a location without a variable; ok is false while its base directory is not known.
 func (l *locator) based(loc *historyv1.Location) (candidate, bool) {
-	base := l.base(loc.GetBase())
+	base := cmp.Or(l.tabled[loc].dir, l.base(loc.GetBase()))
 	if loc.GetEnv() != "" {
 		v, set := l.value(loc)
 		if !set || !usable(v) {
@@ -257,7 +268,8 @@ func (l *locator) candidate(loc *historyv1.Location, base string) (candidate, bo
 		l.out.refuse(l.provider, Unreconstructible, "a declared location is not a usable path")
 		return candidate{}, false
 	}
-	return candidate{path: path, format: loc.GetFormat(), role: loc.GetRole(), kind: loc.GetPathKind(), probe: loc.GetProbe()}, true
+	return candidate{path: path, format: loc.GetFormat(), role: loc.GetRole(), kind: loc.GetPathKind(), probe: loc.GetProbe(),
+		seal: l.tabled[loc].seal}, true
 }
 
 func (l *locator) base(b historyv1.Base) string {

@@ -27,6 +27,7 @@ type place struct {
 	exists bool
 	status Status // Missing, Unknown, Unsupported, or "" when it can be read
 	reason string // a fixed sentence for Unknown and Unsupported
+	sealed bool   // the history is encrypted
 }
 
 // examine looks at the root of a place without opening it: links are resolved once, and the result has to be an ordinary file
@@ -58,18 +59,28 @@ func examine(path string, kind historyv1.PathKind, named bool, c *config.Config)
 	case config.Overlaps(resolved, c.DataRoot):
 		return p.unsafe("the path lies above, below or on the data root of ctx")
 	}
-	switch kind, err := fileSystem(resolved); {
-	case err != nil:
+	on, err := fileSystem(resolved)
+	if err != nil {
 		return place{path: resolved, exists: true, status: Unknown, reason: "the file system cannot be examined"}
-	case kind == fsKernel:
-		return p.unsafe("the path lies on a file system of the kernel")
-	case kind == fsRemote && !named:
-		return p.unsafe("the path lies on a remote file system; name it with ctx sources add to use it")
+	}
+	if reason := on.refused(named); reason != "" {
+		return p.unsafe(reason)
 	}
 	if after, err := os.Lstat(resolved); err != nil || !os.SameFile(before, after) {
 		return place{path: resolved, exists: true, status: Unknown, reason: "the path changed while it was looked at"}
 	}
 	return p
+}
+
+// refused says why a place on a file system is not read. There is no list of good ones.
+func (k fsKind) refused(named bool) string {
+	switch {
+	case k == fsKernel:
+		return "the path lies on a file system of the kernel"
+	case k == fsRemote && !named:
+		return "the path lies on a remote file system; name it with ctx sources add to use it"
+	}
+	return ""
 }
 
 func (p place) unsafe(reason string) place {

@@ -18,11 +18,15 @@ func fileSystem(path string) (fsKind, error) {
 	if err := unix.Statfs(path, &st); err != nil {
 		return fsLocal, err
 	}
-	switch uint32(st.Type) {
+	return kindOfMagic(uint32(st.Type)), nil
+}
+
+func kindOfMagic(magic uint32) fsKind {
+	switch magic {
 	case magicProc, magicSysfs:
-		return fsKernel, nil
+		return fsKernel
 	case magicNFS, magicCIFS, magicSMB2, magicFUSE, magic9P:
-		return fsRemote, nil
+		return fsRemote
 	}
-	return fsLocal, nil
+	return fsLocal
 }

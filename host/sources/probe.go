@@ -76,7 +76,8 @@ func newProbe(p *historyv1.Probe) *probe {
 	return w
 }
 
-// directory walks depth first, files of a directory before its children, so that the usual case ends in the first few entries.
+// directory walks depth first, batch by batch, the files of a batch before its directories: the usual case ends in the first few
+// entries, however many there are.
 func (w *probe) directory(dir string, rel []string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -84,8 +85,8 @@ func (w *probe) directory(dir string, rel []string) error {
 		return nil
 	}
 	defer f.Close()
-	var children []string
 	for {
+		var children []string
 		entries, err := f.ReadDir(probeBatch)
 		for _, e := range entries {
 			if w.left == 0 {
@@ -96,20 +97,19 @@ func (w *probe) directory(dir string, rel []string) error {
 				return err
 			}
 		}
+		for _, name := range children {
+			if err := w.directory(filepath.Join(dir, name), append(rel[:len(rel):len(rel)], name)); err != nil {
+				return err
+			}
+		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
 			w.unreadable = true
-			break
+			return nil
 		}
 	}
-	for _, name := range children {
-		if err := w.directory(filepath.Join(dir, name), append(rel[:len(rel):len(rel)], name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (w *probe) entry(e fs.DirEntry, rel []string, children *[]string) error {

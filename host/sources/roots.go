@@ -46,8 +46,7 @@ func (j job) rootKind() historyv1.PathKind {
 	if j.description != nil {
 		return j.description.GetRoot().GetPathKind()
 	}
-	p, ok := config.ProviderNamed(j.id)
-	return kindOf(ok && p.RootIs == config.File)
+	return kindOf(j.known != nil && j.known.RootIs == config.File)
 }
 
 func kindOf(file bool) historyv1.PathKind {
@@ -73,11 +72,10 @@ func (j job) children(root *config.Root) []candidate {
 		}
 		return out
 	}
-	p, ok := config.ProviderNamed(j.id)
-	if !ok {
+	if j.known == nil {
 		return nil
 	}
-	for _, child := range p.Children {
+	for _, child := range j.known.Children {
 		if child.Kind != "" && child.Kind != root.Kind {
 			continue
 		}
@@ -99,22 +97,22 @@ func (j job) probeOf(format, role string) *historyv1.Probe {
 // unexpanded stands for a root that only its provider could expand.
 func (j job) unexpanded(root *config.Root, s *selection) (entry, bool) {
 	if _, err := os.Stat(root.Path); errors.Is(err, fs.ErrNotExist) {
-		missing := MissingRoot{Name: root.Name, Path: root.Path}
+		missing := MissingRoot{NamedPath: NamedPath{root.Name, root.Path}}
 		if root.Group != "" {
 			missing.Group = &root.Group
 		}
 		s.issues = append(s.issues, Issue{
-			Provider: j.id, Path: &root.Path, Code: ConfiguredRootMissing, Message: "a configured root does not exist", Missing: &missing,
+			Provider: j.id, Path: &root.Path, Code: ConfiguredRootMissing, Message: "a configured root does not exist", Lost: &Lost{missing},
 		})
 		return entry{}, false
 	}
 	format := ""
-	if p, ok := config.ProviderNamed(j.id); ok {
-		format = p.Formats[0]
+	if j.known != nil {
+		format = j.known.Formats[0]
 	}
 	return entry{
 		candidate: candidate{path: root.Path, format: format}, root: root,
-		place: place{path: root.Path, exists: true, status: Unsupported, reason: "the provider of this root is not part of this program"},
+		place: place{path: root.Path, exists: true, status: Unsupported, reason: NoProvider},
 	}, true
 }
 

@@ -95,6 +95,9 @@ const (
 	ConfiguredRootMissing = "configured_root_missing"
 )
 
+// NoProvider is the reason of a row that no provider of this program can read.
+const NoProvider = "no provider installed"
+
 // MaxIssues is the most issues a listing shows; MaxIssueMessage the longest message in bytes.
 const (
 	MaxIssues       = 64
@@ -108,16 +111,14 @@ type Issue struct {
 	Code             string  `json:"code"`
 	Message          string  `json:"message"`
 	MessageTruncated bool    `json:"message_truncated"`
-	// Only for configured_root_conflict.
-	Conflict *Conflict `json:"-"`
-	// Only for configured_root_missing.
-	Missing *MissingRoot `json:"-"`
+	*Conflict                // only for configured_root_conflict
+	*Lost                    // only for configured_root_missing
 }
 
 // Conflict is the additional content of a configured_root_conflict.
 type Conflict struct {
-	Kind  string // configured_configured, automatic_configured, or "" = null
-	Roots []NamedPath
+	Kind  string      `json:"conflict_kind"` // configured_configured or automatic_configured
+	Roots []NamedPath `json:"configured_roots"`
 }
 
 // NamedPath is a root by name.
@@ -126,10 +127,14 @@ type NamedPath struct {
 	Path string `json:"path"`
 }
 
-// MissingRoot is the additional content of a configured_root_missing.
+// Lost is the additional content of a configured_root_missing.
+type Lost struct {
+	Root MissingRoot `json:"configured_root"`
+}
+
+// MissingRoot is a named root that gives no route.
 type MissingRoot struct {
-	Name  string  `json:"name"`
-	Path  string  `json:"path"`
+	NamedPath
 	Group *string `json:"group"`
 }
 
@@ -167,6 +172,10 @@ type Input struct {
 	Descriptions []Described // of every provider that is delivered
 	// Provider limits discovery to one provider id; "" = all.
 	Provider string
+	// Agents adds the agents that this program knows and has no provider for. Only listings want them.
+	Agents bool
+	// Resolve asks a provider for the places that its description cannot tell; nil = it is not asked.
+	Resolve Resolver
 }
 
 // Discovery is the result of one pass.
@@ -175,6 +184,8 @@ type Discovery struct {
 	Plugins []PluginRow
 	Issues  []Issue // all of them, in order
 	Routes  []Route // of rows that a refresh takes: native support, not missing by proof of another row's choice
+	// Unresolved are the providers that could not find their places: nothing is known about their routes.
+	Unresolved []string
 	// AutomaticDiscovery is the global switch as configured.
 	AutomaticDiscovery bool
 }

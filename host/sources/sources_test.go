@@ -447,7 +447,7 @@ func TestMissingRootsComeFirst(t *testing.T) {
 		t.Fatalf("%d issues, truncated %v", len(l.Issues), l.IssuesTruncated)
 	}
 	for i, issue := range l.Issues {
-		if issue.Code != ConfiguredRootMissing || issue.Missing.Name != fmt.Sprintf("r%02d", i) {
+		if issue.Code != ConfiguredRootMissing || issue.Lost.Root.Name != fmt.Sprintf("r%02d", i) {
 			t.Fatalf("issue %d: %+v", i, issue)
 		}
 	}
@@ -578,7 +578,7 @@ func TestPluginManifests(t *testing.T) {
 	w := newWorld(t)
 	for name, text := range map[string]string{"broken": "{broken", "sound": `{"name":"acme","display_name":"Acme","version":"1.2"}`} {
 		dir := w.dir(filepath.Join(w.data, "plugins", name))
-		if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, historyManifest), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -601,5 +601,17 @@ func TestPluginManifests(t *testing.T) {
 	}
 	if rows[1].Status != "unsupported" || *rows[1].Plugin != "acme" || rows[1].Importable {
 		t.Errorf("%+v", rows[1])
+	}
+}
+
+func TestConfiguredUnsafePathIsRowAndIssue(t *testing.T) {
+	w := newWorld(t, claude())
+	w.write("bad/projects") // a file where the history tree belongs
+	w.write("good/projects/p/s.jsonl")
+	w.root("bad", "claude", filepath.Join(w.home, "bad"), "g")
+	w.root("good", "claude", filepath.Join(w.home, "good"), "")
+	d := w.expect([]string{".claude/projects: missing", "bad/projects: unsupported", "good/projects: available"}, Unreconstructible)
+	if d.Rows[1].UnsupportedReason == nil || *d.Issues[0].Path != filepath.Join(w.home, "bad") {
+		t.Errorf("%+v, %+v", d.Rows[1], d.Issues[0])
 	}
 }
