@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,7 @@ func ParseID(what, text string) (digits string, full bool, err error) {
 		return hex.EncodeToString(id[:]), true, nil
 	}
 	bad := func(reason string) error {
-		return fault.New(fault.InvalidRequest, "%s is not a %s id: %s", quote(text), what, reason).
+		return fault.New(fault.InvalidRequest, "%s is no %s id: %s", quote(text), what, reason).
 			WithHint("Give a full UUID or its first %d to %d hex digits without hyphens", minPrefix, maxPrefix)
 	}
 	switch {
@@ -104,7 +105,7 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 		}
 		return record.Digest{}, fault.New(fault.IndexCorruption, "two stored %ss share the id %s", ns.name, quote(text)).WithHint("ctx doctor --deep")
 	}
-	previous, err := v.retained(ctx)
+	previous, err := v.before(ctx)
 	if err != nil {
 		return record.Digest{}, err
 	}
@@ -126,13 +127,9 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 }
 
 func union(a, b []record.Digest) []record.Digest {
-	all := append([]record.Digest(nil), a...)
+	all := slices.Clone(a)
 	for _, id := range b {
-		known := false
-		for _, have := range all {
-			known = known || have == id
-		}
-		if !known {
+		if !slices.Contains(all, id) {
 			all = append(all, id)
 		}
 	}
@@ -240,7 +237,7 @@ func (v *View) ShortEvent(id record.Digest) string {
 func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, error), length func(*core.Generation, record.Digest) (int, error)) string {
 	full := id.String()
 	known, n := false, minPrefix
-	previous, err := v.retained(context.Background())
+	previous, err := v.before(context.Background())
 	if err != nil {
 		return full
 	}

@@ -16,12 +16,37 @@ const (
 	pageSoftSize = 1 << 20 // stored record bytes, and content bytes
 )
 
+// RangeQuery is a request that was found good as far as that goes without a generation.
+type RangeQuery struct {
+	plan      *rangePlan
+	selection [sha256.Size]byte
+	position  *rangePosition // of the cursor, nil at the start
+}
+
+// Check refuses what can be refused without opening an index.
+func (req *RangeRequest) Check() (*RangeQuery, error) {
+	plan, err := req.plan()
+	if err != nil {
+		return nil, err
+	}
+	q := &RangeQuery{plan: plan}
+	if q.selection, err = plan.digest(); err != nil || plan.cursor == "" {
+		return q, err
+	}
+	if q.position, err = decodeRangeCursor(plan.cursor); err != nil {
+		return nil, err
+	}
+	if q.position.selection != q.selection {
+		return nil, rangeFault(CursorRequestMismatch, "this cursor was made for other filters, another range or another direction")
+	}
+	return q, nil
+}
+
 // Range is a prepared listing over one pinned generation. It moves forward: every page continues where the last one ended. Close it.
 type Range struct {
-	plan      *rangePlan
-	view      *View
-	set       *lexical.Set // nil: every event
-	selection [sha256.Size]byte
+	*RangeQuery
+	view *View
+	set  *lexical.Set // nil: every event
 
 	events rangeWalk
 	ahead  *lexical.Doc // found, not yet given out
@@ -34,59 +59,41 @@ type Range struct {
 // Events checks a request, pins the generation (that of the cursor when one is given) and prepares the selection. For the error
 // object of its failures see RangeError.
 func Events(ctx context.Context, store *core.Store, req RangeRequest) (*Range, error) {
-	plan, err := req.plan()
+	q, err := req.Check()
 	if err != nil {
 		return nil, err
 	}
-	r := &Range{plan: plan}
-	if r.selection, err = plan.digest(); err != nil {
-		return nil, err
+	return q.Events(ctx, store, nil)
+}
+
+// Events prepares the selection in lent, a generation that the caller has pinned and closes after the range. When it is nil, or the
+// cursor was made in another one, the right generation is pinned here.
+func (q *RangeQuery) Events(ctx context.Context, store *core.Store, lent *core.Generation) (*Range, error) {
+	gen := lent
+	var err error
+	switch {
+	case q.position != nil && (gen == nil || gen.ID() != q.position.generation):
+		gen, err = store.PinID(ctx, q.position.generation)
+	case gen == nil:
+		gen, err = store.Pin(ctx)
 	}
-	position, err := r.position()
 	if err != nil {
 		return nil, err
 	}
-	gen, err := pinFor(ctx, store, position)
-	if err != nil {
-		return nil, err
-	}
-	r.view = Over(store, gen)
-	r.view.owned = true
-	if err := r.prepare(ctx, position); err != nil {
+	r := &Range{RangeQuery: q, view: Over(store, gen)}
+	r.view.owned = gen != lent
+	if err := r.prepare(ctx); err != nil {
 		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-// position decodes the cursor and checks it as far as that goes without a generation.
-func (r *Range) position() (*rangePosition, error) {
-	if r.plan.cursor == "" {
-		return nil, nil
+func (r *Range) prepare(ctx context.Context) error {
+	p := r.position
+	if p != nil && r.view.gen.ID() != p.generation {
+		return rangeFault(CursorGenerationMismatch, "another generation was opened than the one of the cursor")
 	}
-	p, err := decodeRangeCursor(r.plan.cursor)
-	if err != nil {
-		return nil, err
-	}
-	if p.selection != r.selection {
-		return nil, rangeFault(CursorRequestMismatch, "this cursor was made for other filters, another range or another direction")
-	}
-	return p, nil
-}
-
-func pinFor(ctx context.Context, store *core.Store, p *rangePosition) (*core.Generation, error) {
-	if p == nil {
-		return store.Pin(ctx)
-	}
-	gen, err := store.PinID(ctx, p.generation)
-	if err == nil && gen.ID() != p.generation {
-		gen.Close()
-		return nil, rangeFault(CursorGenerationMismatch, "another generation was opened than the one of the cursor")
-	}
-	return gen, err
-}
-
-func (r *Range) prepare(ctx context.Context, p *rangePosition) error {
 	var err error
 	if r.set, err = r.plan.selectDocuments(ctx, r.view.gen); err != nil {
 		return err
@@ -134,6 +141,9 @@ func (r *Range) Close() error {
 	}
 	return r.view.Close()
 }
+
+// Items tells how many events were given out so far.
+func (r *Range) Items() int { return int(r.items) }
 
 // peek finds the next document without giving it out; nil at the end.
 func (r *Range) peek() (*lexical.Doc, error) {

@@ -125,7 +125,7 @@ func (s *rangeSelection) byEvent() error {
 		name string
 		set  func(*lexical.Reader, string) (*lexical.Set, error)
 	}{
-		{"event_type", selection.EventType}, {"role", selection.Role},
+		{"event_type", selection.EventType}, {"role", selection.Role}, {"file", selection.File},
 		{"branch", func(r *lexical.Reader, v string) (*lexical.Set, error) {
 			return r.TermSet(lexical.FactBranch, []byte(v))
 		}},
@@ -143,9 +143,14 @@ func (s *rangeSelection) byEvent() error {
 	return nil
 }
 
+// byIdentity applies the filters on custom identities; an empty half is not compared.
 func (s *rangeSelection) byIdentity() error {
-	p := s.plan
-	for _, pair := range customPairs(p.text["history_source"], p.text["provider_key"], p.text["source_id"]) {
+	text := s.plan.text
+	key, id, _ := selection.SplitHistorySource(text["history_source"])
+	for _, pair := range [][2]string{{key, id}, {text["provider_key"], text["source_id"]}} {
+		if pair[0] == "" && pair[1] == "" {
+			continue
+		}
 		set, err := selection.CustomIdentity(s.ctx, s.gen, pair[0], pair[1])
 		if err != nil {
 			return err
@@ -153,19 +158,6 @@ func (s *rangeSelection) byIdentity() error {
 		s.and(set)
 	}
 	return nil
-}
-
-// customPairs returns the (provider key, source id) pairs that must all hold; an empty half is not compared.
-func customPairs(historySource, providerKey, sourceID string) [][2]string {
-	var pairs [][2]string
-	if historySource != "" {
-		key, id, _ := selection.SplitHistorySource(historySource)
-		pairs = append(pairs, [2]string{key, id})
-	}
-	if providerKey != "" || sourceID != "" {
-		pairs = append(pairs, [2]string{providerKey, sourceID})
-	}
-	return pairs
 }
 
 func (s *rangeSelection) byPlace() error {
@@ -176,13 +168,6 @@ func (s *rangeSelection) byPlace() error {
 			return err
 		}
 		s.and(w.Matches)
-	}
-	if value := p.text["file"]; value != "" {
-		set, err := selection.File(s.reader, value)
-		if err != nil {
-			return err
-		}
-		s.and(set)
 	}
 	return nil
 }

@@ -117,13 +117,7 @@ func (r *Range) gather(after *record.RangeKey) *gatherWalk {
 }
 
 func (w *gatherWalk) compare(a, b gathered) int {
-	c := compareBool(a.untimed, b.untimed)
-	if c == 0 {
-		c = cmp.Compare(a.time, b.time)
-	}
-	if c == 0 {
-		c = cmp.Compare(a.sequence, b.sequence)
-	}
+	c := cmp.Or(compareBool(a.untimed, b.untimed), cmp.Compare(a.time, b.time), cmp.Compare(a.sequence, b.sequence))
 	if w.reverse {
 		return -c
 	}

@@ -14,13 +14,10 @@ const maxRendered = 64 << 20
 
 // WriteJSON streams the session_transcript object as one compact line.
 func (t *Transcript) WriteJSON(w io.Writer) error {
-	head, err := t.appendHead([]byte(`{"schema_version":1,"target":"session","payload_type":"session_transcript"`))
+	head, err := t.session.appendTranscript(nil, t.mode)
 	if err != nil {
 		return err
 	}
-	head = append(head, `,"format":"json","session":`...)
-	head = record.AppendSession(head, t.session.Session, recordState(t.session.SourceState))
-	head = append(head, `,"events":[`...)
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ func (t *Transcript) WriteJSON(w io.Writer) error {
 // WriteJSONL writes one session_transcript_event record a selected event, then exactly one session_transcript_completion. A
 // stream without the completion is incomplete.
 func (t *Transcript) WriteJSONL(w io.Writer) error {
-	head, err := t.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_event"`))
+	head, err := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_event"`), t.mode)
 	if err != nil {
 		return err
 	}
@@ -77,7 +74,7 @@ func (t *Transcript) WriteJSONL(w io.Writer) error {
 			return err
 		}
 	}
-	end, err := t.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_completion"`))
+	end, err := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_completion"`), t.mode)
 	if err != nil {
 		return err
 	}
@@ -93,23 +90,27 @@ func (t *Transcript) WriteJSONL(w io.Writer) error {
 	return err
 }
 
+// appendTranscript appends the session_transcript object up to its first event.
+func (s *Session) appendTranscript(dst []byte, mode Mode) ([]byte, error) {
+	dst, err := s.appendHead(append(dst, `{"schema_version":1,"target":"session","payload_type":"session_transcript"`...), mode)
+	dst = append(dst, `,"format":"json","session":`...)
+	dst = record.AppendSession(dst, s.Session, recordState(s.SourceState))
+	return append(dst, `,"events":[`...), err
+}
+
 // appendHead appends the members that name the session and the mode.
-func (t *Transcript) appendHead(dst []byte) ([]byte, error) {
+func (s *Session) appendHead(dst []byte, mode Mode) ([]byte, error) {
 	dst = append(dst, `,"ctx_session_id":"`...)
-	dst = append(dst, t.session.ID.String()...)
+	dst = append(dst, s.ID.String()...)
 	dst = append(dst, `","provider":`...)
-	dst, err := appendJSON(dst, t.session.Provider)
+	dst, err := appendJSON(dst, s.Provider)
+	if err == nil && s.ProviderSessionID != "" {
+		dst, err = appendJSON(append(dst, `,"provider_session_id":`...), s.ProviderSessionID)
+	}
 	if err != nil {
 		return dst, err
 	}
-	if id := t.session.ProviderSessionID; id != "" {
-		dst = append(dst, `,"provider_session_id":`...)
-		if dst, err = appendJSON(dst, id); err != nil {
-			return dst, err
-		}
-	}
-	dst = append(dst, `,"mode":`...)
-	return appendJSON(dst, t.mode)
+	return appendJSON(append(dst, `,"mode":`...), mode)
 }
 
 func (t *Transcript) appendTruncated(dst []byte) []byte {

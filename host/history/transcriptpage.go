@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
@@ -101,4 +102,28 @@ func (p *TranscriptPage) NextCursor() string {
 		return ""
 	}
 	return encodeSessionCursor(p.generation, p.Session.ID, p.positions[len(p.positions)-1])
+}
+
+// AppendJSON appends the session_transcript object with its pagination (compact).
+func (p *TranscriptPage) AppendJSON(dst []byte) ([]byte, error) {
+	dst, err := p.Session.appendTranscript(dst, p.Mode)
+	if err != nil {
+		return dst, err
+	}
+	for i, row := range p.Rows {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, row...)
+	}
+	dst = append(dst, `],"pagination":{"limit":`...)
+	dst = strconv.AppendInt(dst, int64(p.Limit), 10)
+	dst = appendCount(dst, "returned", uint64(len(p.Rows)))
+	dst = append(dst, `,"has_more":`...)
+	dst = strconv.AppendBool(dst, p.HasMore)
+	if p.HasMore {
+		dst = append(dst, `,"next_cursor":"`...)
+		dst = append(append(dst, p.NextCursor()...), '"')
+	}
+	return append(dst, `}}`...), nil
 }

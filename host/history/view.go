@@ -19,6 +19,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -27,15 +28,16 @@ import (
 
 // View reads from one pinned generation. It is for one goroutine at a time; several views may share a generation. Close it.
 type View struct {
-	store *core.Store
 	gen   *core.Generation
-	owned bool
+	owned bool // gen is closed with the view
 
-	previous       *core.Generation // pinned on first use, nil when there is none
-	previousLoaded bool
-	sessions       map[uint32]*Session
-	states         map[record.Digest]string
-	open           []*Transcript
+	retain   func(context.Context) (*core.Generation, error) // gives the retained generation, nil when there is none
+	previous *core.Generation                                // what retain gave
+	retained bool                                            // retain was asked
+	lent     bool                                            // previous is not closed with the view
+	sessions map[uint32]*Session
+	states   map[record.Digest]string
+	open     []*Transcript
 }
 
 // Open pins the active generation. No generation yet: source_unavailable.
@@ -51,7 +53,14 @@ func Open(ctx context.Context, store *core.Store) (*View, error) {
 
 // Over returns a view of a generation that the caller has pinned and will close after the view.
 func Over(store *core.Store, gen *core.Generation) *View {
-	return &View{store: store, gen: gen, sessions: map[uint32]*Session{}, states: map[record.Digest]string{}}
+	v := Lent(gen, store.PinPrevious)
+	v.lent = false
+	return v
+}
+
+// Lent is Over for a process that keeps both generations between views: retain gives the retained one, which stays the lender's too.
+func Lent(gen *core.Generation, retain func(context.Context) (*core.Generation, error)) *View {
+	return &View{gen: gen, retain: retain, lent: true, sessions: map[uint32]*Session{}, states: map[record.Digest]string{}}
 }
 
 // Close releases what the view has pinned itself.
@@ -59,36 +68,36 @@ func (v *View) Close() error {
 	for _, t := range v.open {
 		t.close()
 	}
-	var first error
-	if v.previous != nil {
-		first = v.previous.Close()
+	var err error
+	if v.previous != nil && !v.lent {
+		err = v.previous.Close()
 	}
 	if v.owned {
-		if err := v.gen.Close(); first == nil {
-			first = err
-		}
+		err = errors.Join(err, v.gen.Close())
 	}
-	return first
+	return err
 }
 
 // Generation returns the generation that the view reads.
 func (v *View) Generation() *core.Generation { return v.gen }
 
-// retained returns the generation before the active one, nil when there is none. Only prefixes need it, so it is opened late.
-func (v *View) retained(ctx context.Context) (*core.Generation, error) {
-	if v.previousLoaded {
+// before returns the generation before the active one, nil when there is none. Only prefixes need it, so it is opened late.
+func (v *View) before(ctx context.Context) (*core.Generation, error) {
+	if v.retained {
 		return v.previous, nil
 	}
-	previous, err := v.store.PinPrevious(ctx)
+	previous, err := v.retain(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if previous != nil && previous.ID() == v.gen.ID() {
 		// The pointer moved on since the view was opened; the pinned generation is the retained one now.
-		err = previous.Close()
+		if !v.lent {
+			err = previous.Close()
+		}
 		previous = nil
 	}
-	v.previous, v.previousLoaded = previous, true
+	v.previous, v.retained = previous, true
 	return previous, err
 }
 

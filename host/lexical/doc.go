@@ -15,7 +15,8 @@
 //   - live: not deleted. Only live documents count in term statistics, so deletions never change the score of what is left.
 //   - searchable: live and added with text, that is, eligible for ranked discovery.
 //   - set: documents chosen by filters, one bit a document (Set).
-//   - coverage: the number of distinct query tokens that a document contains. It ranks before the score.
+//   - coverage: the number of distinct query tokens that a document contains. The score is multiplied by the covered part of the
+//     query, and in short queries the documents that contain everything stand first (whole).
 //
 // A published segment or snapshot is never written again, so readers of one generation need no lock and may be used by many goroutines.
 package lexical

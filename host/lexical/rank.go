@@ -19,6 +19,7 @@ type ranker struct {
 	query   *Query
 	plan    *plan
 	scores  []termScore // by term
+	share   []float32   // what a coverage leaves of the score: the part of the terms that a document contains
 	best    topK
 	matches int
 	work    Work
@@ -35,9 +36,13 @@ func (r *Reader) rank(ctx context.Context, q *Query, result *Result) error {
 	for t := range scores {
 		scores[t] = r.live.score(plan.found[t])
 	}
+	share := make([]float32, len(q.Terms)+1)
+	for n := range share {
+		share[n] = float32(n) / float32(len(q.Terms))
+	}
 	rankers := make([]ranker, plan.rankers(len(r.parts)))
 	for i := range rankers {
-		rankers[i] = ranker{reader: r, query: q, plan: plan, scores: scores, best: topK{k: q.Limit}}
+		rankers[i] = ranker{reader: r, query: q, plan: plan, scores: scores, share: share, best: topK{k: q.Limit}}
 	}
 	err = runRankers(ctx, rankers, len(r.parts))
 	for i := range rankers {
@@ -65,7 +70,7 @@ func mergeRankers(rankers []ranker) []candidate {
 func (r *Reader) hits(found []candidate) []Hit {
 	hits := make([]Hit, len(found))
 	for i, c := range found {
-		hits[i] = Hit{Doc: Doc{Segment: r.parts[c.part].segment.ID, Doc: c.doc}, Coverage: int(c.coverage), Score: c.score}
+		hits[i] = Hit{Doc: Doc{Segment: r.parts[c.part].segment.ID, Doc: c.doc}, Coverage: int(c.coverage), Whole: c.whole == 1, Score: c.score}
 	}
 	return hits
 }
@@ -132,7 +137,7 @@ func (k *ranker) segment(ctx context.Context, a *accumulator, i int) error {
 				return err
 			}
 		}
-		k.matches += a.choose(int32(i), p.columns, q.Weights, &k.best, &k.work)
+		k.matches += k.choose(a, int32(i), p.columns)
 		return nil
 	})
 	if err != nil {
@@ -142,7 +147,8 @@ func (k *ranker) segment(ctx context.Context, a *accumulator, i int) error {
 }
 
 // choose offers the touched documents to best, forgets them and returns how many match.
-func (a *accumulator) choose(part int32, c *Columns, weights *[256]float32, best *topK, work *Work) (matches int) {
+func (k *ranker) choose(a *accumulator, part int32, c *Columns) (matches int) {
+	weights, last := k.query.Weights, len(k.share)-1
 	for _, doc := range a.touched {
 		coverage, score := a.coverage[doc], a.scores[doc]
 		a.coverage[doc], a.scores[doc] = 0, 0
@@ -154,12 +160,17 @@ func (a *accumulator) choose(part int32, c *Columns, weights *[256]float32, best
 			score *= weight
 		}
 		matches++
-		if !best.admits(coverage, score) {
+		score *= k.share[coverage]
+		whole := uint8(0)
+		if int(coverage) == last && last <= WholeFirst {
+			whole = 1
+		}
+		if !k.best.admits(whole, score) {
 			continue
 		}
-		work.Rows++
-		best.add(candidate{
-			coverage: coverage, score: score, time: c.rawTime(doc), sequence: c.Sequence(doc), id: c.ID(doc), part: part, doc: doc,
+		k.work.Rows++
+		k.best.add(candidate{
+			coverage: coverage, whole: whole, score: score, time: c.rawTime(doc), sequence: c.Sequence(doc), id: c.ID(doc), part: part, doc: doc,
 		})
 	}
 	a.touched = a.touched[:0]

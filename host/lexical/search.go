@@ -20,16 +20,21 @@ type Query struct {
 	Limit   int           // hits to return; 0 only counts
 }
 
+// WholeFirst is the longest query whose complete matches stand before all others. Somebody who types so few words means each of
+// them; in a longer question the rare words decide, and a long text that happens to hold every small word must not win.
+const WholeFirst = 4
+
 // Hit is one document found.
 type Hit struct {
 	Doc
-	Coverage int // distinct terms it contains
+	Coverage int  // distinct terms it contains
+	Whole    bool // it contains every term of a query of at most WholeFirst
 	Score    float32
 }
 
 // Result is the answer to a Query.
 type Result struct {
-	Hits    []Hit // best first: coverage, score, time (untimed last), sequence, all descending, then event id ascending
+	Hits    []Hit // best first: whole, score, time (untimed last), sequence, all descending, then event id ascending
 	Matches int   // all matching documents, returned or not
 	Work    Work
 }

@@ -126,7 +126,7 @@ func TestOrderOfTies(t *testing.T) {
 	}
 }
 
-func TestCoverageRanksBeforeScore(t *testing.T) {
+func TestWholeRanksBeforeScore(t *testing.T) {
 	t.Parallel()
 	eligible := func(kind uint8) Row { return Row{Type: kind, Eligible: true} }
 	samples := []sample{
@@ -143,6 +143,11 @@ func TestCoverageRanksBeforeScore(t *testing.T) {
 	}
 	if result.Hits[0].Score >= result.Hits[1].Score {
 		t.Error("the example shows nothing: the first has the higher score as well")
+	}
+	// In a long question the rare word decides: a text that has only the small ones does not win by their number.
+	result = find(t, l.reader, Query{Terms: QueryTerms("rare why did the common"), Limit: 3})
+	if l.sample[result.Hits[0].Doc] != 0 || result.Hits[0].Whole || result.Hits[0].Coverage != 2 {
+		t.Fatalf("%+v", result.Hits)
 	}
 }
 
@@ -295,12 +300,13 @@ func TestRankersAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	rankers := make([]ranker, 3)
+	share := []float32{0, 0.25, 0.5, 0.75, 1}
 	scores := make([]termScore, len(q.Terms))
 	for i := range scores {
 		scores[i] = l.reader.live.score(plan.found[i])
 	}
 	for i := range rankers {
-		rankers[i] = ranker{reader: l.reader, query: &q, plan: plan, scores: scores, best: topK{k: q.Limit}}
+		rankers[i] = ranker{reader: l.reader, query: &q, plan: plan, scores: scores, share: share, best: topK{k: q.Limit}}
 	}
 	if err := runRankers(context.Background(), rankers, len(l.reader.parts)); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 // candidate is a match with everything that its rank depends on.
 type candidate struct {
 	coverage uint8
+	whole    uint8 // 1 = whole
 	score    float32
 	time     int64 // raw: untimed is smallest
 	sequence uint64
@@ -16,11 +17,11 @@ type candidate struct {
 	doc      uint32
 }
 
-// compareCandidates is the order of results: coverage, score, time, sequence descending, then id ascending. Segment and number only
+// compareCandidates is the order of results: whole, score, time, sequence descending, then id ascending. Segment and number only
 // decide between documents with one and the same id.
 func compareCandidates(a, b *candidate) int {
 	return cmp.Or(
-		cmp.Compare(b.coverage, a.coverage),
+		cmp.Compare(b.whole, a.whole),
 		cmp.Compare(b.score, a.score),
 		cmp.Compare(b.time, a.time),
 		cmp.Compare(b.sequence, a.sequence),
@@ -36,9 +37,9 @@ type topK struct {
 	heap []candidate
 }
 
-// admits reports whether a candidate with this coverage and score can be among the first k: a test without its columns, which turns away
+// admits reports whether a candidate with these values can be among the first k: a test without its columns, which turns away
 // nearly all documents of a large result.
-func (t *topK) admits(coverage uint8, score float32) bool {
+func (t *topK) admits(whole uint8, score float32) bool {
 	if len(t.heap) < t.k {
 		return t.k > 0
 	}
@@ -46,7 +47,7 @@ func (t *topK) admits(coverage uint8, score float32) bool {
 		return false
 	}
 	last := &t.heap[0]
-	return coverage > last.coverage || coverage == last.coverage && score >= last.score
+	return whole > last.whole || whole == last.whole && score >= last.score
 }
 
 func (t *topK) add(c candidate) {

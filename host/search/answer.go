@@ -138,11 +138,11 @@ type Row struct {
 	Visibility        string          `json:"visibility"`
 
 	// For text output only.
-	Type           string `json:"-"` // event type
-	Role           string `json:"-"`
-	ShortSession   string `json:"-"` // compact ids, set when Request.ShortIDs was
-	ShortEvent     string `json:"-"`
-	session, event record.Digest
+	Type           string        `json:"-"` // event type
+	Role           string        `json:"-"`
+	ShortSession   string        `json:"-"` // compact ids, set when Request.ShortIDs was
+	ShortEvent     string        `json:"-"`
+	Session, Event record.Digest `json:"-"`
 	// ShortCommands are Commands with compact ids.
 	ShortCommands []string `json:"-"`
 }

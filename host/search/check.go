@@ -31,6 +31,7 @@ type query struct {
 	fileOnly     bool
 	events       bool // event rows
 	limit        int
+	snippet      int // most grapheme clusters of a snippet
 	scope        record.ContentScope
 	since        int64 // Unix ms, valid when filters.Since is set
 	filters      Filters
@@ -44,7 +45,10 @@ func invalid(format string, args ...any) error {
 // check validates a request. The first failure wins: content scope against event type, then the other values, the query, the
 // filters, and at last whether the wanted retrieval can run.
 func (s *Service) check(req Request) (*query, error) {
-	q := &query{req: &req, limit: req.Limit, events: req.Events || req.Session != ""}
+	q := &query{req: &req, limit: req.Limit, snippet: snippetGraphemes, events: req.Events || req.Session != ""}
+	if req.Snippet > 0 {
+		q.snippet = req.Snippet
+	}
 	for _, step := range []func() error{q.checkScope, q.checkNumbers, q.checkSelectors, q.checkQuery, q.checkIdentity} {
 		if err := step(); err != nil {
 			return nil, err

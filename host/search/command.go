@@ -23,11 +23,11 @@ func (r *run) arguments() string {
 		if i > 0 || strings.HasPrefix(text, "-") {
 			b.WriteString("--term=")
 		}
-		b.WriteString(quoteShell(text) + " ")
+		b.WriteString(QuoteShell(text) + " ")
 	}
 	for _, f := range []struct{ flag, value string }{{"--file", r.filters.File}, {"--event-type", r.filters.EventType}} {
 		if f.value != "" {
-			b.WriteString(f.flag + "=" + quoteShell(f.value) + " ")
+			b.WriteString(f.flag + "=" + QuoteShell(f.value) + " ")
 		}
 	}
 	if scope := r.filters.ContentScope; scope != "all" {
@@ -36,8 +36,8 @@ func (r *run) arguments() string {
 	return b.String()
 }
 
-// quoteShell quotes a word for a POSIX shell where it needs it.
-func quoteShell(word string) string {
+// QuoteShell quotes a word for a POSIX shell where it needs it.
+func QuoteShell(word string) string {
 	plain := word != ""
 	for i := 0; i < len(word) && plain; i++ {
 		c := word[i]

@@ -1,7 +1,8 @@
 package search
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -74,7 +75,9 @@ func (r *run) measure() func() (extent, error) {
 func (r *run) addReceipt(e *extent) (err error) {
 	e.receipt = r.service.receipt()
 	if e.receipt != nil && r.filter.sources == nil {
-		e.retained, err = retainedSources(r.gen)
+		var all selection.Sources
+		all, err = selection.SelectSources(r.gen, func(*core.Certificate) bool { return true })
+		e.retained = all.Retained
 	}
 	return err
 }
@@ -143,7 +146,7 @@ func (r *run) countSources(c *Coverage, e extent) {
 		}
 		return
 	}
-	c.Sources, c.SourcesUnselected = s.selected, s.all-s.selected
+	c.Sources, c.SourcesUnselected = s.Selected, s.All-s.Selected
 	if e.receipt != nil {
 		c.SourcesStale, c.SourcesFailed = s.judge(e.receipt, r.filters.Provider)
 	}
@@ -153,10 +156,10 @@ func (r *run) countSources(c *Coverage, e extent) {
 func (s *sourceFilter) judge(receipt *refresh.Receipt, provider string) (stale, failed *int) {
 	if s.exact {
 		p := receipt.Providers[provider]
-		old, bad := s.retained+int(p.Stale), int(p.Failed)
+		old, bad := s.Retained+int(p.Stale), int(p.Failed)
 		return &old, &bad
 	}
-	old, bad, certain := s.retained, 0, true
+	old, bad, certain := s.Retained, 0, true
 	for id, p := range receipt.Providers {
 		if provider != "" && id != provider {
 			continue
@@ -169,7 +172,7 @@ func (s *sourceFilter) judge(receipt *refresh.Receipt, provider string) (stale, 
 			switch {
 			case !indexed:
 				certain = false // nobody can tell whether it would pass the filters
-			case s.members.Has(ordinal):
+			case s.Members.Has(ordinal):
 				old++ // its records are those of an earlier refresh
 				bad++
 			}
@@ -179,12 +182,6 @@ func (s *sourceFilter) judge(receipt *refresh.Receipt, provider string) (stale, 
 		return &old, nil
 	}
 	return &old, &bad
-}
-
-// retainedSources counts the sources that no selected route delivers any more.
-func retainedSources(gen *core.Generation) (int, error) {
-	all, err := selection.SelectSources(gen, func(*core.Certificate) bool { return true })
-	return all.Retained, err
 }
 
 // unknownWorkspace counts the sessions that match everything else and are left out only because nobody knows where they ran.
@@ -221,11 +218,8 @@ func (r *run) relaxations() (Relaxations, error) {
 		}
 		list = append(list, Relaxation{Drop: p.name, WouldMatch: set.Count()})
 	}
-	sort.Slice(list, func(i, j int) bool {
-		if list[i].WouldMatch != list[j].WouldMatch {
-			return list[i].WouldMatch > list[j].WouldMatch
-		}
-		return list[i].Drop < list[j].Drop
+	slices.SortFunc(list, func(a, b Relaxation) int {
+		return cmp.Or(cmp.Compare(b.WouldMatch, a.WouldMatch), cmp.Compare(a.Drop, b.Drop))
 	})
 	return list, nil
 }

@@ -144,12 +144,20 @@ func outside(reader *lexical.Reader, sessions []uint32) *lexical.Set {
 
 // sourceFilter is what the source filters together leave.
 type sourceFilter struct {
-	members  selection.Ordinals
-	selected int
-	all      int
-	retained int
-	byID     map[string]uint32 // ordinals of the indexed sources, for the refresh receipt
-	exact    bool              // only the provider decides, so a source that is not indexed can be judged too
+	selection.Sources
+	byID  map[string]uint32 // ordinals of the indexed sources, for the refresh receipt
+	exact bool              // only the provider decides, so a source that is not indexed can be judged too
+}
+
+// chooseSources keeps the sources that pass.
+func (r *run) chooseSources(f *filter, exact bool, keep func(*core.Certificate) bool) (err error) {
+	s := &sourceFilter{byID: map[string]uint32{}, exact: exact}
+	s.Sources, err = selection.SelectSources(r.gen, func(c *core.Certificate) bool {
+		s.byID[c.Source.String()] = c.Ordinal
+		return keep(c)
+	})
+	f.sources = s
+	return err
 }
 
 // addSources applies the filters that choose whole sources.
@@ -176,9 +184,7 @@ func (r *run) addSources(f *filter) error {
 		}
 		return keep
 	}
-	s := &sourceFilter{byID: map[string]uint32{}, exact: fl.SourceFormat == "" && !named}
-	chosen, err := selection.SelectSources(r.gen, func(c *core.Certificate) bool {
-		s.byID[c.Source.String()] = c.Ordinal
+	err := r.chooseSources(f, fl.SourceFormat == "" && !named, func(c *core.Certificate) bool {
 		ok := true
 		if fl.Provider != "" {
 			ok = judge("provider", c, c.Provider == fl.Provider) && ok
@@ -194,8 +200,6 @@ func (r *run) addSources(f *filter) error {
 	if err != nil {
 		return err
 	}
-	s.members, s.selected, s.all, s.retained = chosen.Members, chosen.Selected, chosen.All, chosen.Retained
-	f.sources = s
 	for _, name := range []string{"provider", "source_format", "source_selection"} {
 		if members := kept[name]; members != nil {
 			one := selection.Sources{Members: *members}
@@ -210,25 +214,24 @@ func (r *run) addSources(f *filter) error {
 func (r *run) namedRoutes() (map[string]bool, error) {
 	m := r.gen.Manifest()
 	names := map[string]bool{}
-	for _, given := range r.filters.SourceRoots {
-		known := false
-		for _, root := range m.Roots {
-			known = known || root.Name == given
-		}
-		if !known {
-			return nil, invalid("a source root is not known to the index")
-		}
-		names[given] = true
-	}
-	for _, given := range r.filters.SourceGroups {
-		known := false
-		for _, root := range m.Roots {
-			if root.Group == given {
-				known, names[root.Name] = true, true
+	for _, one := range []struct {
+		what  string
+		given []string
+		of    func(core.Root) string
+	}{
+		{"root", r.filters.SourceRoots, func(root core.Root) string { return root.Name }},
+		{"group", r.filters.SourceGroups, func(root core.Root) string { return root.Group }},
+	} {
+		for _, given := range one.given {
+			known := false
+			for _, root := range m.Roots {
+				if one.of(root) == given {
+					known, names[root.Name] = true, true
+				}
 			}
-		}
-		if !known {
-			return nil, invalid("a source group is not known to the index")
+			if !known {
+				return nil, invalid("a source %s is not known to the index", one.what)
+			}
 		}
 	}
 	routes := map[string]bool{}
@@ -242,24 +245,15 @@ func (r *run) namedRoutes() (map[string]bool, error) {
 
 // addIdentity applies the filters on custom identities. They imply provider custom.
 func (r *run) addIdentity(f *filter) error {
-	fl := &r.filters
 	var narrowed *lexical.Set
-	for _, one := range []struct{ name, value string }{
-		{"history_source", fl.HistorySource}, {"provider_key", fl.ProviderKey}, {"source_id", fl.SourceID},
+	key, id, _ := selection.SplitHistorySource(r.filters.HistorySource)
+	for _, one := range []struct{ name, key, id string }{
+		{"history_source", key, id}, {"provider_key", r.filters.ProviderKey, ""}, {"source_id", "", r.filters.SourceID},
 	} {
-		if one.value == "" {
+		if one.key == "" && one.id == "" {
 			continue
 		}
-		key, id := "", ""
-		switch one.name {
-		case "history_source":
-			key, id, _ = selection.SplitHistorySource(one.value)
-		case "provider_key":
-			key = one.value
-		case "source_id":
-			id = one.value
-		}
-		set, err := selection.CustomIdentity(r.ctx, r.gen, key, id)
+		set, err := selection.CustomIdentity(r.ctx, r.gen, one.key, one.id)
 		if err != nil {
 			return err
 		}
@@ -287,12 +281,7 @@ func (r *run) narrowSources(f *filter, docs *lexical.Set) error {
 		return true
 	})
 	before := f.sources
-	s := &sourceFilter{byID: map[string]uint32{}}
-	chosen, err := selection.SelectSources(r.gen, func(c *core.Certificate) bool {
-		s.byID[c.Source.String()] = c.Ordinal
-		return holders.Has(c.Ordinal) && (before == nil || before.members.Has(c.Ordinal))
+	return r.chooseSources(f, false, func(c *core.Certificate) bool {
+		return holders.Has(c.Ordinal) && (before == nil || before.Members.Has(c.Ordinal))
 	})
-	s.members, s.selected, s.all, s.retained = chosen.Members, chosen.Selected, chosen.All, chosen.Retained
-	f.sources = s
-	return err
 }

@@ -13,23 +13,23 @@ const minPool = 256
 
 // candidate is one matching event.
 type candidate struct {
-	doc      lexical.Doc
-	row      lexical.Row
-	coverage int
-	score    float32
+	doc   lexical.Doc
+	row   lexical.Row
+	whole bool // see lexical.Hit
+	score float32
 }
 
 // key is what candidates are compared by before the ties.
 type key struct {
-	coverage int
-	score    float32
+	whole bool
+	score float32
 }
 
-func (c *candidate) key() key { return key{c.coverage, c.score} }
+func (c *candidate) key() key { return key{c.whole, c.score} }
 
 func (k key) less(o key) bool {
-	if k.coverage != o.coverage {
-		return k.coverage < o.coverage
+	if k.whole != o.whole {
+		return o.whole
 	}
 	return k.score < o.score
 }
@@ -154,7 +154,7 @@ func (p *pool) first(n int) ([]*candidate, error) {
 				continue
 			}
 		}
-		p.candidates = append(p.candidates, &candidate{doc: h.Doc, row: row, coverage: h.Coverage, score: h.Score})
+		p.candidates = append(p.candidates, &candidate{doc: h.Doc, row: row, whole: h.Whole, score: h.Score})
 	}
 	return p.candidates, nil
 }
@@ -165,5 +165,5 @@ func (p *pool) tail(n int) key {
 		return key{}
 	}
 	h := p.hits[n-1]
-	return key{h.Coverage, h.Score}
+	return key{h.Whole, h.Score}
 }

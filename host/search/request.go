@@ -37,6 +37,8 @@ type Request struct {
 
 	// Freshness is reported as it is; the service adds the number of sources.
 	Freshness Freshness
+	// Snippet is the most grapheme clusters of a snippet; 0 means 320.
+	Snippet int
 	// ShortIDs asks for Answer.Short to know the compact ids of every row (text output).
 	ShortIDs bool
 }

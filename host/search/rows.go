@@ -48,7 +48,7 @@ func (r *run) rows(found []result) ([]Row, error) {
 	}
 	for i := range rows {
 		row := &rows[i]
-		row.ShortSession, row.ShortEvent = r.view.ShortSession(row.session), r.view.ShortEvent(row.event)
+		row.ShortSession, row.ShortEvent = r.view.ShortSession(row.Session), r.view.ShortEvent(row.Event)
 		row.ShortCommands = r.commands(row.ShortSession, row.ShortEvent)
 	}
 	return rows, nil
@@ -79,7 +79,7 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 	}
 	w.text.Fill(e)
 	row.Why = r.why(&w.text)
-	row.Snippet, row.SnippetTruncated = snippet(w.text.Text, r.alternatives)
+	row.Snippet, row.SnippetTruncated = snippet(w.text.Text, r.alternatives, row.SnippetMaxChars)
 	row.Commands = r.commands(row.SessionID, row.EventID)
 	return nil
 }
@@ -101,10 +101,10 @@ func (r *run) describe(row *Row, e *record.Event, s *record.Session) {
 	*row = Row{
 		ItemID: session, ResultType: "session_result", ResultScope: "session",
 		EventID: event, SessionID: session, CompatEventID: event, CompatSessionID: session,
-		EventSeq: e.Sequence, Title: title(s.Provider, e.Role, e.Type), SessionTitle: s.Meta.Title, SnippetMaxChars: snippetGraphemes,
+		EventSeq: e.Sequence, Title: title(s.Provider, e.Role, e.Type), SessionTitle: s.Meta.Title, SnippetMaxChars: r.snippet,
 		Provider: s.Provider, SourceFormat: s.SourceFormat, ProviderSession: s.ProviderSessionID,
 		Relationship: s.Relationship.String(), AgentScope: e.Scope.String(), CWD: s.Meta.CWD, Visibility: "local",
-		Type: e.Type, Role: e.Role, session: s.ID, event: e.ID,
+		Type: e.Type, Role: e.Role, Session: s.ID, Event: e.ID,
 		Citations: []Citation{{
 			ItemID: event, TargetType: "event", EventID: event, SessionID: session, Provider: s.Provider, Session: session, EventSeq: e.Sequence,
 		}},

@@ -18,24 +18,19 @@ type shaped struct {
 	roots  []*rootGroup // session rows only, strongest first
 }
 
-// sessionGroup is a session with its best candidate.
-type sessionGroup struct {
-	result
-}
-
 // rootGroup is the sessions of one root claim, best first.
 type rootGroup struct {
 	id       record.Digest
-	sessions []*sessionGroup
+	sessions []*result
 }
 
 func (g *rootGroup) strongest() key { return g.sessions[0].key() }
 
-// primary returns the first primary session that is nearly as relevant as the strongest one and covers as much; nil when none does.
-func (g *rootGroup) primary() *sessionGroup {
+// primary returns the first primary session that is nearly as relevant as the strongest one and as whole; nil when none does.
+func (g *rootGroup) primary() *result {
 	top := g.strongest()
 	for _, s := range g.sessions {
-		if s.row.Scope == uint8(record.ScopePrimary) && s.coverage == top.coverage && s.score >= top.score*nearly {
+		if s.row.Scope == uint8(record.ScopePrimary) && s.whole == top.whole && s.score >= top.score*nearly {
 			return s
 		}
 	}
@@ -67,13 +62,13 @@ func (r *run) shape(candidates []*candidate) (*shaped, error) {
 }
 
 // groupBySession keeps the best candidate of each session and counts its matches.
-func groupBySession(candidates []*candidate) []*sessionGroup {
-	var groups []*sessionGroup
-	bySession := map[uint32]*sessionGroup{}
+func groupBySession(candidates []*candidate) []*result {
+	var groups []*result
+	bySession := map[uint32]*result{}
 	for _, c := range candidates {
 		g := bySession[c.row.Session]
 		if g == nil {
-			g = &sessionGroup{result{candidate: c}}
+			g = &result{candidate: c}
 			bySession[c.row.Session] = g
 			groups = append(groups, g)
 		}
@@ -82,7 +77,7 @@ func groupBySession(candidates []*candidate) []*sessionGroup {
 	return groups
 }
 
-func (r *run) groupByRoot(groups []*sessionGroup) ([]*rootGroup, error) {
+func (r *run) groupByRoot(groups []*result) ([]*rootGroup, error) {
 	ordinals := make([]uint32, len(groups))
 	for i, g := range groups {
 		ordinals[i] = g.row.Session
@@ -129,14 +124,14 @@ func sortRoots(roots []*rootGroup) {
 // interleave gives the champion of every root, then the other sessions root by root, one a round, until there are most rows.
 func interleave(roots []*rootGroup, most int) []result {
 	var rows []result
-	rest := make([][]*sessionGroup, len(roots))
+	rest := make([][]*result, len(roots))
 	for i, g := range roots {
 		champion := g.primary()
 		if champion == nil {
 			champion = g.sessions[0]
 		}
 		if len(rows) < most {
-			rows = append(rows, champion.result)
+			rows = append(rows, *champion)
 		}
 		for _, s := range g.sessions {
 			if s != champion {
@@ -148,7 +143,7 @@ func interleave(roots []*rootGroup, most int) []result {
 		before := len(rows)
 		for _, sessions := range rest {
 			if round < len(sessions) && len(rows) < most {
-				rows = append(rows, sessions[round].result)
+				rows = append(rows, *sessions[round])
 			}
 		}
 		if len(rows) == before {
@@ -174,7 +169,7 @@ func (s *shaped) decisive(limit int, tail key) bool {
 	}
 	for _, g := range s.roots[:limit] {
 		top := g.strongest()
-		settled := tail.coverage < top.coverage || tail.score < top.score*nearly
+		settled := !tail.whole && top.whole || tail.score < top.score*nearly
 		if p := g.primary(); p != nil && tail.less(p.key()) {
 			settled = true
 		}

@@ -47,7 +47,7 @@ func candidates(hits []hit) []*candidate {
 		if h.primary {
 			scope = record.ScopePrimary
 		}
-		out[i] = &candidate{doc: lexical.Doc{Doc: uint32(i)}, coverage: h.coverage, score: h.score,
+		out[i] = &candidate{doc: lexical.Doc{Doc: uint32(i)}, whole: h.coverage > 1, score: h.score,
 			row: lexical.Row{Session: h.session, Scope: uint8(scope), Sequence: uint64(i)}}
 	}
 	return out
@@ -136,17 +136,17 @@ func TestDecisive(t *testing.T) {
 		tail   key
 		want   bool
 	}{
-		"events with more":                     {2, true, nil, two, key{2, 7}, true},
-		"events without more":                  {3, true, nil, two, key{2, 7}, false},
-		"limit 0":                              {0, false, nil, two, key{2, 7}, true},
-		"sessions":                             {2, false, nil, two, key{2, 7}, true},
-		"no more":                              {3, false, nil, two, key{2, 7}, false},
-		"tail as good as the weakest selected": {2, false, nil, []hit{{0, 2, 10, true}, {1, 2, 8, true}, {2, 2, 8, true}}, key{2, 8}, false},
-		"too few roots":                        {2, false, map[uint32]uint32{1: 0, 2: 0}, two, key{2, 7}, false},
-		"a primary may still come":             {1, false, nil, []hit{{0, 2, 10, false}, {1, 2, 9.8, true}}, key{2, 9.8}, false},
-		"the tail is too weak for a primary":   {1, false, nil, []hit{{0, 2, 10, false}, {1, 2, 9, true}}, key{2, 9}, true},
-		"the tail covers less":                 {1, false, nil, []hit{{0, 2, 10, false}, {1, 1, 30, true}}, key{1, 30}, true},
-		"a primary is found already":           {1, false, map[uint32]uint32{1: 0}, []hit{{0, 2, 10, false}, {1, 2, 9.9, true}, {2, 2, 9.8, false}}, key{2, 9.8}, true},
+		"events with more":                     {2, true, nil, two, key{true, 7}, true},
+		"events without more":                  {3, true, nil, two, key{true, 7}, false},
+		"limit 0":                              {0, false, nil, two, key{true, 7}, true},
+		"sessions":                             {2, false, nil, two, key{true, 7}, true},
+		"no more":                              {3, false, nil, two, key{true, 7}, false},
+		"tail as good as the weakest selected": {2, false, nil, []hit{{0, 2, 10, true}, {1, 2, 8, true}, {2, 2, 8, true}}, key{true, 8}, false},
+		"too few roots":                        {2, false, map[uint32]uint32{1: 0, 2: 0}, two, key{true, 7}, false},
+		"a primary may still come":             {1, false, nil, []hit{{0, 2, 10, false}, {1, 2, 9.8, true}}, key{true, 9.8}, false},
+		"the tail is too weak for a primary":   {1, false, nil, []hit{{0, 2, 10, false}, {1, 2, 9, true}}, key{true, 9}, true},
+		"the tail covers less":                 {1, false, nil, []hit{{0, 2, 10, false}, {1, 1, 30, true}}, key{false, 30}, true},
+		"a primary is found already":           {1, false, map[uint32]uint32{1: 0}, []hit{{0, 2, 10, false}, {1, 2, 9.9, true}, {2, 2, 9.8, false}}, key{true, 9.8}, true},
 	} {
 		s, err := shaper(tt.limit, tt.events, tt.roots, 10).shape(candidates(tt.hits))
 		if err != nil {
@@ -176,7 +176,7 @@ func TestDecisiveIsSafe(t *testing.T) {
 			hits[i] = hit{rnd.Uint32N(sessions), 1 + rnd.IntN(2), float32(90+rnd.IntN(11)) / 10, rnd.IntN(2) == 0}
 		}
 		slices.SortStableFunc(hits, func(a, b hit) int {
-			ka, kb := key{a.coverage, a.score}, key{b.coverage, b.score}
+			ka, kb := key{a.coverage > 1, a.score}, key{b.coverage > 1, b.score}
 			switch {
 			case kb.less(ka):
 				return -1

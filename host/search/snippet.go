@@ -17,18 +17,18 @@ const (
 	snippetBytes     = 16 << 10
 )
 
-// snippet returns the whole text when it is short, else a window of 320 grapheme clusters centred on the match and moved inwards at
+// snippet returns the whole text when it is short, else a window of most grapheme clusters centred on the match and moved inwards at
 // the ends. A window of more than 16 KiB shrinks around the match; when not even the match fits, the snippet is empty. cut tells that
 // something was left out. Only the neighbourhood of the match is segmented, so a text of many megabytes costs one scan for the match.
-func snippet(text []byte, alternatives []string) (s string, cut bool) {
-	if end, n := forward(text, 0, snippetGraphemes+1); n <= snippetGraphemes && end == len(text) {
+func snippet(text []byte, alternatives []string, most int) (s string, cut bool) {
+	if end, n := forward(text, 0, most+1); n <= most && end == len(text) {
 		if len(text) <= snippetBytes {
 			return string(text), false
 		}
 		return shrink(text, window{0, len(text)}, match(text, alternatives)), true
 	}
 	m := match(text, alternatives)
-	w := centre(text, m)
+	w := centre(text, m, most)
 	if w.to-w.from <= snippetBytes {
 		return string(text[w.from:w.to]), true
 	}
@@ -38,29 +38,29 @@ func snippet(text []byte, alternatives []string) (s string, cut bool) {
 // window is a byte range of a text.
 type window struct{ from, to int }
 
-// centre returns the window of 320 clusters around a match. The text has more clusters than that.
-func centre(text []byte, m window) window {
+// centre returns the window of most clusters around a match. The text has more clusters than that.
+func centre(text []byte, m window, most int) window {
 	m.from = clusterStart(text, m.from)
 	end, width := m.from, 0
-	for end < m.to && width < snippetGraphemes {
+	for end < m.to && width < most {
 		end, _ = forward(text, end, 1)
 		width++
 	}
-	lead := (snippetGraphemes - width) / 2
-	tail, after := forward(text, end, snippetGraphemes-width)
-	if missing := snippetGraphemes - width - lead - after; missing > 0 {
+	lead := (most - width) / 2
+	tail, after := forward(text, end, most-width)
+	if missing := most - width - lead - after; missing > 0 {
 		lead += missing
 	}
 	from, before := backward(text, m.from, lead)
-	if after > snippetGraphemes-width-before {
-		tail, _ = forward(text, end, snippetGraphemes-width-before)
+	if after > most-width-before {
+		tail, _ = forward(text, end, most-width-before)
 	}
 	return window{from, tail}
 }
 
 // shrink keeps as many clusters around the match as fit the byte bound, evenly on both sides.
 func shrink(text []byte, w, m window) string {
-	var borders []int // of the clusters of the window, at most 321
+	var borders []int // of the clusters of the window
 	for at := w.from; at < w.to; {
 		borders = append(borders, at)
 		at, _ = forward(text, at, 1)

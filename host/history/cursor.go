@@ -5,21 +5,27 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
 )
 
-// A session cursor is base64url without padding of: version byte 1, generation id (32 bytes), session digest (32), session order key
-// (54), SHA-256 over a domain and all that (32).
+// A cursor is base64url without padding of a body, whose first byte is a version, and the SHA-256 over a domain and the body.
+//
+// Session cursor, version 1: generation id (32 bytes), session digest (32), session order key (54).
+// Range cursor, version 2: generation id (64 ASCII), selection digest (32), range order key (57).
 const (
 	sessionCursorVersion = 1
 	sessionCursorBody    = 1 + 32 + 32 + record.SessionKeySize
-	sessionCursorSize    = sessionCursorBody + sha256.Size
 	sessionCursorDomain  = "ctx.session-cursor\x00"
+
+	rangeCursorVersion = 2
+	rangeCursorBody    = 1 + 64 + sha256.Size + record.RangeKeySize
+	rangeCursorDomain  = "ctx.event-range-cursor\x00"
+
 	// MaxSessionCursor is the longest text that is looked at as a session cursor.
 	MaxSessionCursor = 4096
+	maxRangeCursor   = 512
 )
 
 // Codes of cursors that cannot be used. None of them is worth a retry with the same cursor.
@@ -31,16 +37,21 @@ const (
 
 var encoding = base64.RawURLEncoding.Strict()
 
-var errNotCanonical = errors.New("not canonical base64url")
+func seal(domain string, body []byte) string {
+	sum := sha256.Sum256(append([]byte(domain), body...))
+	return encoding.EncodeToString(append(body, sum[:]...))
+}
 
-// decodeText accepts the one canonical spelling only: no padding, no trailing bits, and no line breaks, which the standard library
-// would skip.
-func decodeText(text string) ([]byte, error) {
+// unseal returns the body of a cursor: of the right size and version, intact, and in its one canonical spelling. No padding, no
+// trailing bits, and no line breaks, which the standard library would skip.
+func unseal(domain, text string, size int, version byte) ([]byte, bool) {
 	raw, err := encoding.DecodeString(text)
-	if err == nil && encoding.EncodedLen(len(raw)) != len(text) {
-		return nil, errNotCanonical
+	if err != nil || encoding.EncodedLen(len(raw)) != len(text) || len(raw) != size+sha256.Size || raw[0] != version {
+		return nil, false
 	}
-	return raw, err
+	body := raw[:size]
+	sum := sha256.Sum256(append([]byte(domain), body...))
+	return body, bytes.Equal(sum[:], raw[size:])
 }
 
 func encodeSessionCursor(generation string, session record.Digest, k record.SessionKey) string {
@@ -48,13 +59,7 @@ func encodeSessionCursor(generation string, session record.Digest, k record.Sess
 	id, _ := hex.DecodeString(generation) // an id of a pinned generation is hex
 	body = append(body, id...)
 	body = append(body, session[:]...)
-	body = append(body, k[:]...)
-	sum := checksum(sessionCursorDomain, body)
-	return encoding.EncodeToString(append(body, sum[:]...))
-}
-
-func checksum(domain string, body []byte) [sha256.Size]byte {
-	return sha256.Sum256(append([]byte(domain), body...))
+	return seal(sessionCursorDomain, append(body, k[:]...))
 }
 
 // sessionPosition is a decoded session cursor.
@@ -69,12 +74,8 @@ func decodeSessionCursor(text string) (p sessionPosition, err error) {
 	if len(text) > MaxSessionCursor {
 		return p, bad
 	}
-	raw, err := decodeText(text)
-	if err != nil || len(raw) != sessionCursorSize || raw[0] != sessionCursorVersion {
-		return p, bad
-	}
-	body, sum := raw[:sessionCursorBody], raw[sessionCursorBody:]
-	if want := checksum(sessionCursorDomain, body); !bytes.Equal(want[:], sum) {
+	body, ok := unseal(sessionCursorDomain, text, sessionCursorBody, sessionCursorVersion)
+	if !ok {
 		return p, bad
 	}
 	p.generation = hex.EncodeToString(body[1:33])
@@ -123,4 +124,35 @@ func (v *View) resume(s *Session, text string) (*record.SessionKey, error) {
 		}
 	}
 	return nil, cursorFault(InvalidCursor, "this cursor names no event of its session")
+}
+
+// rangePosition is a decoded range cursor.
+type rangePosition struct {
+	generation string
+	selection  [sha256.Size]byte
+	key        record.RangeKey
+}
+
+func (p *rangePosition) encode() string {
+	body := append([]byte{rangeCursorVersion}, p.generation...)
+	body = append(body, p.selection[:]...)
+	return seal(rangeCursorDomain, append(body, p.key[:]...))
+}
+
+func decodeRangeCursor(text string) (*rangePosition, error) {
+	if len(text) > maxRangeCursor {
+		return nil, rangeFault(InvalidCursor, "a cursor has at most %d characters", maxRangeCursor)
+	}
+	bad := rangeFault(InvalidCursor, "this is not a cursor of a listing, or it is damaged or of another version")
+	body, ok := unseal(rangeCursorDomain, text, rangeCursorBody, rangeCursorVersion)
+	if !ok {
+		return nil, bad
+	}
+	p := &rangePosition{generation: string(body[1:65])}
+	copy(p.selection[:], body[65:])
+	var err error
+	if p.key, err = record.ParseRangeKey(body[65+sha256.Size:]); err != nil {
+		return nil, bad
+	}
+	return p, nil
 }
