@@ -6,9 +6,9 @@ BIN     ?= bin
 PREFIX  ?= $(HOME)/.local
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X github.com/agenthistory/ctx/host/cli.version=$(VERSION)
-PLUGINS  = claude
+PLUGINS  = claude codex cursor
 
-.PHONY: build plugins run test conformance lint cross bench proto install clean
+.PHONY: build plugins run test conformance lint cross e2e test-long bench relevance proto install clean
 
 build: ## bin/ctx, the one file that people install
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ctx ./cmd/ctx
@@ -34,8 +34,18 @@ lint:
 cross: ## the three systems must compile
 	for os in linux darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/ctx || exit 1; done
 
+e2e: build ## the MCP server with the official TypeScript client and the Inspector
+	./test/e2e/run $(BIN)/ctx
+
+test-long: ## what the tests only sample: 200 refreshes under eight servers
+	CTX_TEST_REFRESHES=200 $(GO) test -count=1 -run TestServersDuringRefreshes ./host/mcp
+
 bench: build ## see bench/README.md
 	$(GO) run ./bench -ctx $(BIN)/ctx
+
+relevance: build ## ranking against judged queries, see docs/relevance.md; CTX_RELEVANCE_HOME names their histories
+	@test -n "$(CTX_RELEVANCE_HOME)" || { echo "set CTX_RELEVANCE_HOME to the home directory with the judged histories"; exit 1; }
+	$(GO) run ./bench/relevance -ctx $(BIN)/ctx -home "$(CTX_RELEVANCE_HOME)" -misses
 
 proto: ## regenerate sdkplugin/historyv1
 	./sdkplugin/historyv1/generate.sh

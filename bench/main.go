@@ -1,6 +1,6 @@
 // Command bench measures the built program as a user runs it: whole processes, on real or amplified histories.
 //
-//	go run ./bench -ctx bin/ctx -home DIR [-runs 5] [-only cold,noop,append,search,show,disk] [-json FILE]
+//	go run ./bench -ctx bin/ctx -home DIR [-runs 5] [-only cold,noop,append,search,show,disk,mcp] [-json FILE]
 //
 // A *scenario* is one thing a user waits for. Each is run several times; the median is the figure to quote. README.md in this
 // folder explains the method.
@@ -14,12 +14,18 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
 type settings struct {
 	ctx, home, work string
 	runs            int
-	queries         int
+	queries, calls  int
+	cursorMiB       int
+	root            string
+	rounds          int
+	seed            uint64
+	length          time.Duration
 }
 
 func main() {
@@ -30,6 +36,12 @@ func main() {
 	flag.StringVar(&s.work, "work", "", "scratch directory (default: a temporary one)")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each scenario")
 	flag.IntVar(&s.queries, "queries", 100, "fresh processes of the search and show scenarios")
+	flag.IntVar(&s.calls, "calls", 1000, "calls of the mcp scenario")
+	flag.IntVar(&s.cursorMiB, "cursor-mib", 2048, "size of the database that the cursor scenario makes")
+	flag.StringVar(&s.root, "root", "", "a data root that is indexed already, for the scenarios that only read")
+	flag.IntVar(&s.rounds, "rounds", 200, "kills of the crash scenario")
+	flag.Uint64Var(&s.seed, "seed", 1, "seed of the crash scenario")
+	flag.DurationVar(&s.length, "for", 2*time.Minute, "length of the live and idle scenarios")
 	flag.StringVar(&only, "only", "", "comma separated scenarios")
 	flag.StringVar(&out, "json", "", "also write the figures to this file")
 	flag.Parse()
@@ -53,12 +65,12 @@ func run(s settings, only, out string) error {
 		}
 		defer os.RemoveAll(s.work)
 	}
-	b := &bench{settings: s}
+	b := &bench{settings: s, indexed: s.root}
 	if err := b.prepare(); err != nil {
 		return err
 	}
 	for _, sc := range scenarios {
-		if only != "" && !strings.Contains(","+only+",", ","+sc.name+",") {
+		if only == "" && costly[sc.name] || only != "" && !strings.Contains(","+only+",", ","+sc.name+",") {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s ...\n", sc.name)

@@ -23,8 +23,7 @@ type sample struct {
 // exec runs the program once. CPU is that of the whole tree: the program waits for its providers.
 func (b *bench) exec(home, root string, args ...string) (sample, error) {
 	cmd := exec.Command(b.ctx, args...)
-	cmd.Env = []string{"HOME=" + home, "CTX_DATA_ROOT=" + root, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8",
-		"CTX_DAEMON_AUTOSTART_OFF=1", "CTX_LOCAL_USAGE_ENABLED=0"}
+	cmd.Env = b.environment(home, root)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	start := time.Now()
@@ -41,6 +40,12 @@ func (b *bench) exec(home, root string, args ...string) (sample, error) {
 		return s, fmt.Errorf("ctx %s: %w: %s", strings.Join(args, " "), err, firstLine(errs.Bytes()))
 	}
 	return s, nil
+}
+
+// environment is all that a process under test sees.
+func (b *bench) environment(home, root string) []string {
+	return []string{"HOME=" + home, "CTX_DATA_ROOT=" + root, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8",
+		"CTX_DAEMON_AUTOSTART_OFF=1", "CTX_LOCAL_USAGE_ENABLED=0"}
 }
 
 func firstLine(b []byte) string {

@@ -25,8 +25,12 @@ type scenario struct {
 // The order matters: the later ones read the data root that the first leaves behind.
 var scenarios = []scenario{
 	{"cold", (*bench).cold}, {"disk", (*bench).disk}, {"noop", (*bench).noop}, {"append", (*bench).append},
-	{"search", (*bench).search}, {"show", (*bench).show},
+	{"search", (*bench).search}, {"show", (*bench).show}, {"mcp", (*bench).mcp}, {"cursor", (*bench).cursor},
+	{"crash", (*bench).crash}, {"live", (*bench).live}, {"idle", (*bench).idle},
 }
+
+// costly scenarios run only when they are named.
+var costly = map[string]bool{"cursor": true, "crash": true, "live": true, "idle": true}
 
 // prepare measures the histories and imports them once when no scenario does it.
 func (b *bench) prepare() error {

@@ -17,7 +17,12 @@ else
   query=${2:-idempotency key}
 fi
 
-"$ctx" setup
+if [ "${sample:-}" = yes ]; then
+  "$ctx" index mode manual --quiet # a sample needs no background process
+  "$ctx" import --all
+else
+  "$ctx" setup --wait
+fi
 echo
 echo "\$ ctx search \"$query\" --limit 3"
 "$ctx" search "$query" --limit 3

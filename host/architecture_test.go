@@ -26,11 +26,14 @@ var layer = map[string]int{
 	"host/sources":      4,
 	"host/retention":    4,
 	"host/usage":        4,
+	"host/htmlpage":     4,
 	"host/integrations": 4,
 	"host/history":      5,
 	"host/refresh":      5,
 	"host/search":       6,
 	"host/status":       6,
+	"host/daemon":       7,
+	"host/mcp":          8,
 	"host/cli":          9,
 }
 
@@ -45,13 +48,16 @@ var onlyIn = map[string][]string{
 	"github.com/spf13/cobra":               {"host/cli"},
 	"github.com/pelletier/go-toml":         {"host/config", "host/integrations"},
 	"github.com/tailscale/hujson":          {"host/integrations"},
+	"github.com/yuin/goldmark":             {"host/htmlpage"},
 	"go.yaml.in/yaml":                      {"host/integrations"},
 	"github.com/blevesearch/mmap-go":       {"host/lexical"},
 	"golang.org/x/term":                    {"host/cli"},
+	"github.com/fsnotify/fsnotify":         {"host/daemon"},
 	"modernc.org/sqlite":                   {"host/usage", "sdkplugin/sqlitesnap"},
 	"github.com/rivo/uniseg":               {"host/search", "host/cli"},
 	"github.com/rogpeppe/go-internal":      {"cmd/ctx"},
 	"google.golang.org/grpc":               {"sdkplugin", "sdkplugin/historyv1", "host/pluginhost"},
+	"github.com/modelcontextprotocol/":     {"host/mcp"},
 	"github.com/agenthistory/ctx/host/cli": {"cmd/ctx"},
 }
 

@@ -54,6 +54,9 @@ func descend(value any, path []string) (any, bool) {
 			value = next
 		case []any:
 			i, err := strconv.Atoi(step)
+			if i < 0 {
+				i += len(v) // from the end
+			}
 			if err != nil || i < 0 || i >= len(v) {
 				return nil, false
 			}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/agenthistory/ctx/host/cli"
 	"github.com/agenthistory/ctx/plugins/claude"
+	"github.com/agenthistory/ctx/plugins/codex"
+	"github.com/agenthistory/ctx/plugins/cursor"
 	"github.com/agenthistory/ctx/sdkplugin"
 )
 
@@ -23,9 +25,11 @@ func main() {
 		self = os.Args[0]
 	}
 	app := &cli.App{
-		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, LookupEnv: os.LookupEnv, Self: self,
+		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, LookupEnv: os.LookupEnv, Self: self, CountUsage: true,
 		Providers: []cli.Provider{
 			{Name: "claude", Serve: func() { sdkplugin.Serve(claude.New()) }},
+			{Name: "codex", Serve: func() { sdkplugin.Serve(codex.New()) }},
+			{Name: "cursor", Serve: func() { sdkplugin.Serve(cursor.New()) }},
 		},
 	}
 	os.Exit(app.Run(ctx, os.Args[1:]))

@@ -15,7 +15,11 @@ import (
 // binary is the real program, built once for all scripts: the providers are started from it as a user's ctx would.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(runWithBinary(m)) }
+func TestMain(m *testing.M) {
+	if !playPlugin() {
+		os.Exit(runWithBinary(m))
+	}
+}
 
 func runWithBinary(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "ctx-script-")
@@ -53,10 +57,13 @@ func TestScript(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("LANG", "C.UTF-8")
 			env.Setenv("TZ", "UTC")
+			env.Setenv("CTX_DAEMON_AUTOSTART_OFF", "1")    // a script that wants the background process takes this away
+			env.Setenv("CTX_LOCAL_USAGE_ENABLED", "false") // reading commands leave the data root as it is
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"append": appendFile, "damage": damageNewest, "json": jsonQuery, "samefiles": sameFiles,
+			"eventually": eventually, "killdaemon": killDaemon, "daemonpid": daemonPID, "waitgone": waitGone,
+			"append": appendFile, "compress": compressFile, "damage": damageNewest, "json": jsonQuery, "plugin": installPlugin, "samefiles": sameFiles, "sqlite": runSQL,
 		},
 	})
 }

@@ -14,8 +14,11 @@ import (
 	"math"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	localusage "github.com/agenthistory/ctx/host/usage"
 )
 
 // version is set by the linker.
@@ -35,19 +38,24 @@ type App struct {
 	// Self is the path of the running executable; the providers are started from it.
 	Self      string
 	Providers []Provider
+	// CountUsage lets commands leave a usage record in the data root.
+	CountUsage bool
 
 	dataRoot string
-	color    colorMode
+	color    string // auto, always, never
 	quiet    bool
-	fellBack bool    // the warning about a damaged index was given
-	format   *string // of the running command, nil before it is known
+	fellBack bool           // the warning about a damaged index was given
+	format   *string        // of the running command, nil before it is known
+	running  *cobra.Command // nil before its flags and arguments were understood
+	call     localusage.Call
 }
 
 // Run executes one command line (without the program name) and returns the exit code: 0 done, 1 failed, 2 not understood.
 func (a *App) Run(ctx context.Context, args []string) int {
+	started := time.Now()
 	a.readerMemory()
-	out := newResultWriter(a.Stdout)
-	a.Stdout = out
+	out, stderr := newResultWriter(a.Stdout), &metered{w: a.Stderr}
+	a.Stdout, a.Stderr = out, stderr
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(out)
@@ -61,7 +69,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
-	return a.exit(root, out, err)
+	code := a.exit(err)
+	a.countUsage(out, stderr, started, code)
+	return code
 }
 
 // readerMemory lets a command that only reads end before it ever collects garbage: it lives for milliseconds and needs little.
@@ -82,23 +92,25 @@ func (a *App) writerMemory() {
 
 func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "ctx",
-		Short:         "Search and read the history of your coding agents",
-		Long:          rootLong,
-		Version:       version,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noArguments,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) },
+		Use:              "ctx",
+		Short:            "Search and read the history of your coding agents",
+		Long:             rootLong,
+		Version:          version,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		Args:             noArguments,
+		RunE:             func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { a.running = cmd },
 	}
 	root.SetVersionTemplate("ctx {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: flagProblem(err)} })
 	root.SetUsageTemplate(usageTemplate)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dataRoot, "data-root", "", "`path` of the data root (environment CTX_DATA_ROOT; default ~/.ctx)")
-	flags.Var(&a.color, "color", "color of human output: auto, always or never")
+	a.color = "auto"
+	flags.Var(choice(&a.color, "auto", "always", "never"), "color", "color of human output: auto, always or never")
 	a.quiet = envTrue(a.Getenv("CTX_QUIET"))
-	flags.Var(toggle{&a.quiet}, "quiet", "hide successful text of setup and status, never errors, JSON or other results")
+	flags.Var(toggle(&a.quiet), "quiet", "hide successful text of setup and status, never errors, JSON or other results")
 	flags.Lookup("quiet").NoOptDefVal = "true"
 	flags.Lookup("quiet").DefValue = "false"
 	for _, add := range a.commands() {
@@ -113,8 +125,8 @@ and gives exact recall: search, the transcript behind every hit, stable ids. Not
 
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
-		a.setupCommand(), a.importCommand(), a.sourcesCommand(), a.statusCommand(), a.searchCommand(), a.showCommand(),
-		a.listCommand(), a.locateCommand(), a.doctorCommand(), a.exportCommand(), a.pluginsCommand(), a.integrationsCommand(), a.providerCommand(),
+		a.setupCommand(), a.importCommand(), a.indexCommand(), a.daemonCommand(), a.sourcesCommand(), a.forgetCommand(), a.statusCommand(), a.statsCommand(), a.searchCommand(), a.showCommand(),
+		a.listCommand(), a.locateCommand(), a.resumeCommand(), a.doctorCommand(), a.exportCommand(), a.pluginsCommand(), a.integrationsCommand(), a.docsCommand(), a.mcpCommand(), a.providerCommand(),
 	}
 }
 

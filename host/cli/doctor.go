@@ -41,7 +41,7 @@ read again, and the answer says what was checked.`,
 		if err != nil {
 			return err
 		}
-		report, err := s.observe(cmd)
+		report, err := s.observe(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -54,10 +54,7 @@ read again, and the answer says what was checked.`,
 			d.Findings = append(d.Findings, d.Deep.Problems...)
 		}
 		d.OK = len(d.Findings) == 0
-		if format == "json" {
-			return writeDocument(a.Stdout, d)
-		}
-		return a.printDiagnosis(&d)
+		return a.answer(format, d, d.print)
 	}
 	cmd.Flags().BoolVar(&deep, "deep", false, "read everything again: digests, records and keys")
 	a.formatFlag(cmd, &format, "text", "text", "json")
@@ -81,8 +78,7 @@ func (s *session) deepCheck(cmd *cobra.Command) (*deepCheck, error) {
 	return check, nil
 }
 
-func (a *App) printDiagnosis(d *diagnosis) error {
-	p := a.page()
+func (d *diagnosis) print(p *page) {
 	if d.OK {
 		p.outcome(markDone, "No problem found")
 	} else {
@@ -101,5 +97,4 @@ func (a *App) printDiagnosis(d *diagnosis) error {
 	r := d.SourceEpoch
 	p.section("Configuration", field{"Root", r.DataRoot}, field{"Config", r.ConfigPath}, field{"Index", r.Lexical.Status},
 		field{"Generation", r.Lexical.GenerationID}, field{"Program", version})
-	return p.err
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/agenthistory/ctx/host/fault"
 )
 
@@ -24,7 +22,7 @@ const (
 )
 
 // exit prints what there is to say about err, once, and returns the exit code.
-func (a *App) exit(root *cobra.Command, out *resultWriter, err error) int {
+func (a *App) exit(err error) int {
 	var told reported
 	var misuse *usageError
 	var output *outputError
@@ -37,7 +35,7 @@ func (a *App) exit(root *cobra.Command, out *resultWriter, err error) int {
 		printUsage(a, misuse)
 		return exitUsage
 	case errors.As(err, &output):
-		return a.outputFailed(root, output)
+		return a.outputFailed(output)
 	}
 	if errors.Is(err, context.Canceled) {
 		err = fault.Wrap(err, "cancelled", "stopped before the end; what was published before still answers")
@@ -52,37 +50,15 @@ func (a *App) exit(root *cobra.Command, out *resultWriter, err error) int {
 }
 
 // outputFailed is silent about a reader that went away: the person who closed the pipe knows it.
-func (a *App) outputFailed(root *cobra.Command, err *outputError) int {
+func (a *App) outputFailed(err *outputError) int {
 	if !brokenPipe(err) {
 		fmt.Fprintf(a.Stderr, "%s %s\n", a.stderrStyle().mark(markFailed), err)
 		return exitFailed
 	}
-	if cmd, _, findErr := root.Find(rootArgs(root)); findErr == nil && cmd.CommandPath() == "ctx list events" {
+	if a.running != nil && a.running.CommandPath() == "ctx list events" {
 		return exitDone
 	}
 	return exitFailed
-}
-
-// rootArgs returns the words that selected the running command.
-func rootArgs(root *cobra.Command) []string {
-	for _, cmd := range root.Commands() {
-		if path := calledPath(cmd); path != nil {
-			return path
-		}
-	}
-	return nil
-}
-
-func calledPath(cmd *cobra.Command) []string {
-	for _, inner := range cmd.Commands() {
-		if path := calledPath(inner); path != nil {
-			return append([]string{cmd.Name()}, path...)
-		}
-	}
-	if cmd.CalledAs() != "" {
-		return []string{cmd.Name()}
-	}
-	return nil
 }
 
 // machine tells whether failures are JSON objects.

@@ -9,95 +9,110 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agenthistory/ctx/host/fault"
 )
 
-// choice is a flag with a closed list of values; anything else is a usage error.
-type choice struct {
-	value   *string
-	allowed []string
+// checked is a flag whose text is read by a function of its own, which says in plain words what it does not take.
+type checked struct {
+	kind string // what help calls a value
+	show func() string
+	set  func(string) error
 }
 
-func (c choice) String() string {
-	if c.value == nil {
-		return ""
-	}
-	return *c.value
-}
-func (c choice) Type() string { return "name" }
-func (c choice) Set(s string) error {
-	if !slices.Contains(c.allowed, s) {
-		return fmt.Errorf("%s is not one of %s", quoteWord(s), strings.Join(c.allowed, ", "))
-	}
-	*c.value = s
-	return nil
+func (c checked) String() string     { return c.show() }
+func (c checked) Type() string       { return c.kind }
+func (c checked) Set(s string) error { return c.set(s) }
+
+// choice is a flag with a closed list of values; anything else is a usage error.
+func choice(value *string, allowed ...string) pflag.Value {
+	return checked{"name", func() string { return *value }, func(s string) error {
+		if !slices.Contains(allowed, s) {
+			return fmt.Errorf("%s is not one of %s", quoteWord(s), strings.Join(allowed, ", "))
+		}
+		*value = s
+		return nil
+	}}
 }
 
 func choiceFlag(cmd *cobra.Command, value *string, name, preset, usage string, allowed ...string) {
 	*value = preset
-	cmd.Flags().Var(choice{value, allowed}, name, usage+": "+strings.Join(allowed, ", "))
+	cmd.Flags().Var(choice(value, allowed...), name, usage+": "+strings.Join(allowed, ", "))
+}
+
+// whole is a flag for a whole number. What does not fit into 64 bits counts as the nearest number that does; take checks the range
+// and returns false for one outside, which what describes.
+func whole(show func() string, what string, take func(int64) bool) pflag.Value {
+	return checked{"n", show, func(s string) error {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || !take(n) {
+			return fmt.Errorf("%s is not a whole number%s", quoteWord(s), what)
+		}
+		return nil
+	}}
+}
+
+// shown is the preset of a number flag in help, nothing for 0.
+func shown[T int | int64](value *T) func() string {
+	return func() string {
+		if *value == 0 {
+			return ""
+		}
+		return strconv.FormatInt(int64(*value), 10)
+	}
 }
 
 // positiveCount is a number from 1 without an upper bound; what does not fit counts as everything.
-type positiveCount struct{ value *int }
-
-func (c positiveCount) String() string {
-	if c.value == nil || *c.value == 0 {
-		return ""
-	}
-	return strconv.Itoa(*c.value)
-}
-func (c positiveCount) Type() string { return "n" }
-func (c positiveCount) Set(s string) error {
-	n, err := strconv.ParseUint(s, 10, 63)
-	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(s, "-") {
-		n, err = math.MaxInt, nil
-	}
-	if err != nil || n == 0 {
-		return fmt.Errorf("%s is not a whole number above 0", quoteWord(s))
-	}
-	*c.value = int(min(n, math.MaxInt))
-	return nil
+func positiveCount(value *int) pflag.Value {
+	return whole(shown(value), " above 0", func(n int64) bool {
+		*value = int(min(n, math.MaxInt))
+		return n > 0
+	})
 }
 
 // wholeNumber is any integer; its range is checked with its meaning.
-type wholeNumber struct{ value *int64 }
-
-func (w wholeNumber) String() string {
-	if w.value == nil {
-		return ""
-	}
-	return strconv.FormatInt(*w.value, 10)
-}
-func (w wholeNumber) Type() string { return "n" }
-func (w wholeNumber) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is not a whole number", quoteWord(s))
-	}
-	*w.value = n
-	return nil
+func wholeNumber(value *int64) pflag.Value {
+	return whole(shown(value), "", func(n int64) bool { *value = n; return true })
 }
 
-// toggle is a boolean flag whose misspelling is told in plain words.
-type toggle struct{ value *bool }
-
-func (t toggle) String() string {
-	if t.value == nil {
-		return "false"
-	}
-	return strconv.FormatBool(*t.value)
+func boundedFlag(cmd *cobra.Command, value *int, name string, preset, least, most int, usage string) {
+	*value = preset
+	cmd.Flags().Var(bounded(value, least, most), name, fmt.Sprintf("%s, %d to %d", usage, least, most))
 }
-func (t toggle) Type() string     { return "bool" }
-func (t toggle) IsBoolFlag() bool { return true }
-func (t toggle) Set(s string) error {
-	on, err := strconv.ParseBool(s)
-	if err != nil {
-		return fmt.Errorf("%s is neither true nor false", quoteWord(s))
-	}
-	*t.value = on
-	return nil
+
+// bounded is an integer with a closed range.
+func bounded(value *int, least, most int) pflag.Value {
+	show := func() string { return strconv.Itoa(*value) }
+	return whole(show, fmt.Sprintf(" from %d to %d", least, most), func(n int64) bool {
+		if n < int64(least) || n > int64(most) {
+			return false
+		}
+		*value = int(n)
+		return true
+	})
+}
+
+// toggle is a boolean flag.
+func toggle(value *bool) pflag.Value {
+	return checked{"bool", func() string { return strconv.FormatBool(*value) }, func(s string) (err error) {
+		if *value, err = strconv.ParseBool(s); err != nil {
+			return fmt.Errorf("%s is neither true nor false", quoteWord(s))
+		}
+		return nil
+	}}
+}
+
+// fraction is a number from 0 to 1.
+func fraction(value *float64) pflag.Value {
+	return checked{"number", func() string { return strconv.FormatFloat(*value, 'g', -1, 64) }, func(s string) error {
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(n >= 0 && n <= 1) {
+			return fmt.Errorf("%s is not a number from 0.0 to 1.0", quoteWord(s))
+		}
+		*value = n
+		return nil
+	}}
 }
 
 // flagProblem shortens the library's sentence about a bad value to the flag and what is wrong with it.
@@ -113,15 +128,16 @@ func flagProblem(err error) error {
 	return err
 }
 
-// refuseBlank fails when one of the named flags was given with nothing in it: an empty variable of a script must not widen what is
-// asked for.
-func refuseBlank(cmd *cobra.Command, code string, names ...string) error {
-	for _, name := range names {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
-			return fault.New(code, "--%s is empty", name).WithHint("leave --%s out, or give it a value", name)
+// refuseBlank fails when one of the named flags (of all that take text, without names) was given with nothing in it: an empty variable
+// of a script must not widen what is asked for.
+func refuseBlank(cmd *cobra.Command, code string, names ...string) (err error) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		asked := slices.Contains(names, f.Name) || len(names) == 0 && f.Value.Type() == "string"
+		if err == nil && asked && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
+			err = fault.New(code, "--%s is empty", f.Name).WithHint("leave --%s out, or give it a value", f.Name)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // formatFlag adds --format and tells the app which format the command runs in, so that failures have the right form.
@@ -135,52 +151,6 @@ func (a *App) formatFlag(cmd *cobra.Command, value *string, preset string, allow
 		}
 		return nil
 	}
-}
-
-// bounded is an integer flag with a closed range.
-type bounded struct {
-	value    *int
-	min, max int
-}
-
-func (b bounded) String() string {
-	if b.value == nil {
-		return ""
-	}
-	return strconv.Itoa(*b.value)
-}
-func (b bounded) Type() string { return "n" }
-func (b bounded) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < b.min || n > b.max {
-		return fmt.Errorf("%s is not a whole number from %d to %d", quoteWord(s), b.min, b.max)
-	}
-	*b.value = n
-	return nil
-}
-
-func boundedFlag(cmd *cobra.Command, value *int, name string, preset, min, max int, usage string) {
-	*value = preset
-	cmd.Flags().Var(bounded{value, min, max}, name, fmt.Sprintf("%s, %d to %d", usage, min, max))
-}
-
-// fraction is a number from 0 to 1.
-type fraction struct{ value *float64 }
-
-func (f fraction) String() string {
-	if f.value == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*f.value, 'g', -1, 64)
-}
-func (f fraction) Type() string { return "number" }
-func (f fraction) Set(s string) error {
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(n >= 0 && n <= 1) {
-		return fmt.Errorf("%s is not a number from 0.0 to 1.0", quoteWord(s))
-	}
-	*f.value = n
-	return nil
 }
 
 // quoteWord shows a user's word inside a message: short, on one line, without control characters.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ exactly one path. Only what is new is read. A source that fails keeps its old re
 	choiceFlag(cmd, &f.inputFormat, "input-format", "", "format of --path", "ctx-history-jsonl-v1", "custom-history-jsonl-v1")
 	flags.BoolVar(&f.all, "all", false, "everything that is discovered")
 	flags.BoolVar(&f.resume, "resume", false, "go on after an interrupted import; nothing is stored twice")
-	flags.BoolVar(&f.noDaemon, "no-daemon", false, "start no background process (this version has none)")
+	flags.BoolVar(&f.noDaemon, "no-daemon", false, "use the background process only if it runs already")
 	flags.BoolVar(&f.partial, "partial", false, "keep what was read when some sources fail (always so)")
 	_ = flags.MarkHidden("partial")
 	choiceFlag(cmd, &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
@@ -69,7 +70,7 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 	case given("input-format") && !given("path"):
 		return usage(cmd, "--input-format needs --path")
 	}
-	return refuseBlank(cmd, fault.InvalidRequest, "provider", "path", "relocate-from", "history-source")
+	return refuseBlank(cmd, fault.InvalidRequest)
 }
 
 // unserved names what the installed providers cannot read.
@@ -97,10 +98,12 @@ func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
 		}
 	}
 	sink, end := a.progressSink(f.progress, f.format)
-	report, err := s.refresh(cmd.Context(), refresh.Request{
-		All: f.all || f.provider == "" && f.path == "", Provider: f.provider, Path: f.path, Resume: f.resume, Reset: f.resetCursor,
-		Trigger: "import", Progress: sink,
-	})
+	r := s.control().NewRequest("import")
+	r.All, r.Provider, r.Resume, r.Reset = f.provider == "", f.provider, f.resume, f.resetCursor
+	if r.Path = f.path; r.Path != "" && !filepath.IsAbs(r.Path) {
+		r.Path = filepath.Join(s.env.WorkDir, r.Path)
+	}
+	report, err := s.bring(cmd.Context(), r, f.noDaemon, sink)
 	end()
 	if err != nil {
 		return err

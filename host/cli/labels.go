@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -39,13 +40,11 @@ func clipGraphemes(text string, n int) string {
 }
 
 func joinNonEmpty(separator string, parts ...string) string {
-	kept := parts[:0:0]
-	for _, part := range parts {
-		if part != "" {
-			kept = append(kept, part)
-		}
-	}
-	return strings.Join(kept, separator)
+	return strings.Join(nonEmpty(parts...), separator)
+}
+
+func nonEmpty(parts ...string) []string {
+	return slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "" })
 }
 
 // lineageText says in one line how an event and its copies hang together; "" when there is nothing to say.

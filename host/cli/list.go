@@ -26,8 +26,10 @@ func (a *App) listEventsCommand() *cobra.Command {
 		if cmd.Flags().Changed("since") != cmd.Flags().Changed("until") {
 			return usage(cmd, "--since and --until go together")
 		}
-		if err := refuseBlankRange(cmd); err != nil {
-			return a.rangeFailure(err)
+		for _, refused := range []error{refuseBlank(cmd, "invalid_cursor", "cursor"), refuseBlank(cmd, "invalid_range")} {
+			if refused != nil {
+				return a.rangeFailure(refused)
+			}
 		}
 		req.LimitGiven = cmd.Flags().Changed("limit")
 		return a.listEvents(cmd, req, format)
@@ -55,18 +57,9 @@ func (a *App) listEventsCommand() *cobra.Command {
 	choiceFlag(cmd, &req.Direction, "direction", "ascending", "order of time", "ascending", "descending")
 	choiceFlag(cmd, &req.Content, "content", "full", "how much of each event", "full", "text", "none")
 	req.Limit = 10000
-	flags.Var(wholeNumber{&req.Limit}, "limit", "most events, 1 to 10000000")
+	flags.Var(wholeNumber(&req.Limit), "limit", "most events, 1 to 10000000")
 	a.formatFlag(cmd, &format, "json", "json", "jsonl")
 	return cmd
-}
-
-// refuseBlankRange refuses empty values with the codes of this command.
-func refuseBlankRange(cmd *cobra.Command) error {
-	if err := refuseBlank(cmd, "invalid_cursor", "cursor"); err != nil {
-		return err
-	}
-	return refuseBlank(cmd, "invalid_range", "since", "until", "source", "history-source", "provider-key", "source-id", "source-format",
-		"provider-session", "session", "parent-session", "root-session", "branch", "workspace", "event-type", "role", "agent-type", "file")
 }
 
 func (a *App) listEvents(cmd *cobra.Command, req history.RangeRequest, format string) error {
@@ -79,6 +72,7 @@ func (a *App) listEvents(cmd *cobra.Command, req history.RangeRequest, format st
 		return a.rangeFailure(err)
 	}
 	defer events.Close()
+	defer func() { a.delivered(events.Items()) }()
 	if format == "jsonl" {
 		flush := func() error { return a.Stdout.(*resultWriter).Flush() }
 		return a.rangeFailure(events.WriteJSONL(cmd.Context(), a.Stdout, flush))

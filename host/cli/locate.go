@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -26,15 +27,11 @@ func (a *App) locateSessionCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if format == "json" {
-			return writeDocument(a.Stdout, found)
-		}
-		p := a.page()
-		p.section("Session", padded(
-			field{"ID", found.SessionID}, field{"Provider", found.Provider}, field{"Provider session", found.ProviderSession},
-			field{"First event", found.StartedAt})...)
-		printCoreSource(p, found.Source, found.SourceState)
-		return p.err
+		return a.answer(format, found, func(p *page) {
+			printLocated(p, "Session", found.Source, found.SourceState,
+				field{"ID", found.SessionID}, field{"Provider", found.Provider}, field{"Provider session", found.ProviderSession},
+				field{"First event", found.StartedAt})
+		})
 	}
 	selected.add(cmd)
 	a.formatFlag(cmd, &format, "text", "text", "json")
@@ -45,45 +42,31 @@ func (a *App) locateEventCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from", Args: exactlyOne("an event id")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		view, err := a.eventView(cmd, args[0])
-		if err != nil {
-			return err
-		}
-		defer view.Close()
-		found, err := view.LocateEvent(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if format == "json" {
-			return writeDocument(a.Stdout, found)
-		}
-		p := a.page()
-		p.section("Event", padded(
-			field{"ID", found.EventID}, field{"Session", found.SessionID}, field{"Provider", found.Provider},
-			field{"Provider session", found.ProviderSession}, field{"Time", found.OccurredAt},
-			field{"Sequence", strconv.FormatUint(found.Sequence, 10)})...)
-		printCoreSource(p, found.Source, found.SourceState)
-		return p.err
+		return a.withEvent(cmd, args[0], func(ctx context.Context, view *history.View) error {
+			found, err := view.LocateEvent(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.answer(format, found, func(p *page) {
+				printLocated(p, "Event", found.Source, found.SourceState,
+					field{"ID", found.EventID}, field{"Session", found.SessionID}, field{"Provider", found.Provider},
+					field{"Provider session", found.ProviderSession}, field{"Time", found.OccurredAt},
+					field{"Sequence", strconv.FormatUint(found.Sequence, 10)})
+			})
+		})
 	}
 	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }
 
-func printCoreSource(p *page, source history.SourceLocation, state string) {
-	fields := []field{{"ID", source.SourceID}, {"Format", source.SourceFormat}, {"Schema", source.SchemaVariant}}
-	if state == "gone" {
-		fields = append(fields, field{"State", goneMark})
-	}
-	p.section("Core source", padded(fields...)...)
-}
-
-// padded gives both blocks of locate the same label column of 16 characters.
-func padded(fields ...field) []field {
+// printLocated writes what was found and its source; both blocks share one label column.
+func printLocated(p *page, title string, source history.SourceLocation, state string, fields ...field) {
 	const column = 16
-	for i := range fields {
-		for len(fields[i].label) < column {
-			fields[i].label += " "
-		}
+	p.columns(title, column, fields...)
+	gone := ""
+	if state == "gone" {
+		gone = goneMark
 	}
-	return fields
+	p.columns("Core source", column, field{"ID", source.SourceID}, field{"Format", source.SourceFormat},
+		field{"Schema", source.SchemaVariant}, field{"State", gone})
 }

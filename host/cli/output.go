@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/agenthistory/ctx/host/fault"
@@ -14,13 +15,37 @@ import (
 
 // resultWriter buffers stdout and remembers the first write error, so that a broken pipe is met once and told once.
 type resultWriter struct {
-	buf  *bufio.Writer
-	file io.Writer // what the bytes go to, to ask whether it is a terminal
-	err  error
+	buf    *bufio.Writer
+	stream *metered
+	err    error
 }
 
 func newResultWriter(w io.Writer) *resultWriter {
-	return &resultWriter{buf: bufio.NewWriterSize(w, 64<<10), file: w}
+	stream := &metered{w: w}
+	return &resultWriter{buf: bufio.NewWriterSize(stream, 64<<10), stream: stream}
+}
+
+// metered counts the bytes that a stream took.
+type metered struct {
+	w io.Writer
+	n atomic.Int64
+}
+
+func (m *metered) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	m.n.Add(int64(n))
+	return n, err
+}
+
+// streamBehind returns the stream that the bytes of w go to, to ask whether it is a terminal.
+func streamBehind(w io.Writer) io.Writer {
+	if r, ok := w.(*resultWriter); ok {
+		w = r.stream
+	}
+	if m, ok := w.(*metered); ok {
+		w = m.w
+	}
+	return w
 }
 
 func (r *resultWriter) Write(p []byte) (int, error) {
@@ -47,6 +72,16 @@ func (e *outputError) Unwrap() error { return e.err }
 // brokenPipe tells that the reader of stdout went away.
 func brokenPipe(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed)
+}
+
+// answer writes a result: as a JSON document, or as text that show lays out.
+func (a *App) answer(format string, result any, show func(*page)) error {
+	if format == "json" {
+		return writeDocument(a.Stdout, result)
+	}
+	p := a.page()
+	show(p)
+	return p.err
 }
 
 // writeDocument writes one JSON document, indented by two spaces and ended by a newline.

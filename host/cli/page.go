@@ -44,24 +44,24 @@ func (p *page) gap() {
 type field struct{ label, value string }
 
 // section writes a title and its fields; fields without a value are left out, and so is a section without fields.
-func (p *page) section(title string, fields ...field) {
-	width := 0
-	kept := fields[:0:0]
+func (p *page) section(title string, fields ...field) { p.columns(title, 0, fields...) }
+
+// columns is section with labels at least width wide.
+func (p *page) columns(title string, width int, fields ...field) {
+	shown := false
 	for _, f := range fields {
-		if f.value == "" {
-			continue
+		if f.value != "" {
+			shown, width = true, max(width, utf8.RuneCountInString(f.label))
 		}
-		kept = append(kept, f)
-		width = max(width, utf8.RuneCountInString(f.label))
 	}
-	if len(kept) == 0 {
+	if !shown {
 		return
 	}
 	p.gap()
 	if title != "" {
 		p.printf("%s\n", p.style.bold(title))
 	}
-	p.fields(2, width, kept)
+	p.fields(2, width, fields)
 }
 
 func (p *page) fields(indent, width int, fields []field) {

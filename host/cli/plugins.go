@@ -13,7 +13,8 @@ import (
 )
 
 func (a *App) pluginsCommand() *cobra.Command {
-	return group("plugins", "Work with history provider plugins", a.pluginsTestCommand())
+	return group("plugins", "Work with history provider plugins",
+		a.pluginsListCommand(), a.pluginsTrustCommand(), a.pluginsUntrustCommand(), a.pluginsTestCommand())
 }
 
 func (a *App) pluginsTestCommand() *cobra.Command {

@@ -7,22 +7,23 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agenthistory/ctx/host/daemon"
 	"github.com/agenthistory/ctx/host/refresh"
 )
 
 // progressSink returns what shows the progress of a refresh on stderr, and a function that ends the display; nil when nobody
 // wants to see it. auto is a bar on a terminal and silence elsewhere and beside JSON.
-func (a *App) progressSink(mode, format string) (sink func(refresh.Progress), end func()) {
+func (a *App) progressSink(mode, format string) (sink func(daemon.Progress), end func()) {
 	style := a.stderrStyle()
 	switch {
 	case mode == "json":
-		return func(p refresh.Progress) { _ = writeLine(a.Stderr, p) }, func() {}
+		return func(p daemon.Progress) { _ = writeLine(a.Stderr, p) }, func() {}
 	case mode == "plain":
 		lines := &progressLines{w: a.Stderr}
-		return lines.show, func() {}
+		return func(p daemon.Progress) { lines.show(p.Progress) }, func() {}
 	case mode == "auto" && style.terminal && format != "json" && !a.quiet:
 		bar := &progressBar{w: a.Stderr, style: style}
-		return bar.show, bar.end
+		return func(p daemon.Progress) { bar.show(p.Progress) }, bar.end
 	}
 	return nil, func() {}
 }
@@ -44,23 +45,14 @@ func (l *progressLines) show(p refresh.Progress) {
 }
 
 func progressParts(p refresh.Progress) []string {
-	var parts []string
+	var percent, bytes, sources string
 	if p.TotalBytes > 0 {
-		parts = append(parts, percentOf(p))
-	}
-	if rate := rateOf(p); rate != "" {
-		parts = append(parts, rate)
-	}
-	if left := leftOf(p); left != "" {
-		parts = append(parts, left)
-	}
-	if p.TotalBytes > 0 {
-		parts = append(parts, size(p.CompletedBytes)+" of "+size(p.TotalBytes))
+		percent, bytes = percentOf(p), size(p.CompletedBytes)+" of "+size(p.TotalBytes)
 	}
 	if p.TotalSources > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s", count(p.CompletedSource), plural(p.TotalSources, "source")))
+		sources = fmt.Sprintf("%s of %s", count(p.CompletedSource), plural(p.TotalSources, "source"))
 	}
-	return parts
+	return nonEmpty(percent, rateOf(p), leftOf(p), bytes, sources)
 }
 
 // percentOf stays below 100 until everything is published.
@@ -114,13 +106,16 @@ func (b *progressBar) show(p refresh.Progress) {
 	}
 	// The most telling parts come first; what does not fit is left out whole.
 	line, room := b.cells(p.Percent), b.style.width-1-barCells
+	if room < 0 {
+		line, room = "", b.style.width-1
+	}
 	for _, part := range append([]string{what}, progressParts(p)...) {
 		if room -= utf8.RuneCountInString(part) + 2; room < 0 {
 			break
 		}
 		line += "  " + part
 	}
-	fmt.Fprintf(b.w, "\r\x1b[K%s", clipColumns(line, b.style.width-1))
+	fmt.Fprint(b.w, "\r\x1b[K"+line)
 	b.drawn = true
 }
 
@@ -150,27 +145,4 @@ func (b *progressBar) end() {
 		fmt.Fprint(b.w, "\r\x1b[K")
 		b.drawn = false
 	}
-}
-
-// clipColumns cuts a line to a number of characters; escape sequences count as none.
-func clipColumns(line string, columns int) string {
-	if columns <= 0 || utf8.RuneCountInString(line) <= columns {
-		return line
-	}
-	var b strings.Builder
-	shown, escape := 0, false
-	for _, r := range line {
-		switch {
-		case r == 0x1b:
-			escape = true
-		case escape:
-			escape = r != 'm'
-		default:
-			if shown++; shown > columns {
-				return b.String() + "\x1b[0m"
-			}
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

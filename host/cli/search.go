@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agenthistory/ctx/host/daemon"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
 	"github.com/agenthistory/ctx/host/search"
@@ -51,8 +52,8 @@ Results of tools are searched like any other text. A query, a --term or --file i
 	flags.BoolVar(&f.req.Events, "events", false, "one row an event instead of one a session")
 	choiceFlag(cmd, &f.backend, "backend", "", "retrieval", "hybrid", "semantic", "lexical")
 	f.weight = search.DefaultWeight
-	flags.Var(fraction{&f.weight}, "semantic-weight", "weight of the semantic part, 0.0 to 1.0")
-	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date first (background does nothing without a background process)", "background", "off", "wait")
+	flags.Var(fraction(&f.weight), "semantic-weight", "weight of the semantic part, 0.0 to 1.0")
+	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date: wake the background process, do nothing, or wait for it", "background", "off", "wait")
 	flags.BoolVar(&f.includeCaller, "include-current-session", false, "do not leave out the session that runs this command")
 	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
@@ -65,8 +66,7 @@ func (a *App) runSearch(cmd *cobra.Command, f *searchFlags, args []string) error
 			return err
 		}
 	}
-	if err := refuseBlank(cmd, fault.InvalidRequest, "provider", "history-source", "provider-key", "source-id", "source-format",
-		"workspace", "since", "file", "session"); err != nil {
+	if err := refuseBlank(cmd, fault.InvalidRequest); err != nil {
 		return err
 	}
 	s, err := a.open()
@@ -85,10 +85,65 @@ func (a *App) runSearch(cmd *cobra.Command, f *searchFlags, args []string) error
 	if err != nil {
 		return err
 	}
+	a.deliveredSearch(answer.Results)
 	if f.format == "json" {
 		return writeDocument(a.Stdout, answer)
 	}
-	return a.printAnswer(answer, f.verbose)
+	var together []string
+	if r := answer.Coverage.Relaxations; r != nil && len(*r) == 0 {
+		together = hiddenBy(cmd, service, req)
+	}
+	return a.printAnswer(answer, f.verbose, together)
+}
+
+// searchFilters take one filter over from a request.
+var searchFilters = []struct {
+	flag string
+	take func(to, from *search.Request)
+}{
+	{"provider", func(to, from *search.Request) { to.Provider = from.Provider }},
+	{"source-root", func(to, from *search.Request) { to.SourceRoots = from.SourceRoots }},
+	{"source-group", func(to, from *search.Request) { to.SourceGroups = from.SourceGroups }},
+	{"history-source", func(to, from *search.Request) { to.HistorySource = from.HistorySource }},
+	{"provider-key", func(to, from *search.Request) { to.ProviderKey = from.ProviderKey }},
+	{"source-id", func(to, from *search.Request) { to.SourceID = from.SourceID }},
+	{"source-format", func(to, from *search.Request) { to.SourceFormat = from.SourceFormat }},
+	{"session", func(to, from *search.Request) { to.Session = from.Session }},
+	{"workspace", func(to, from *search.Request) { to.Workspace = from.Workspace }},
+	{"file", func(to, from *search.Request) { to.File = from.File }},
+	{"content-scope", func(to, from *search.Request) { to.ContentScope = from.ContentScope }},
+	{"event-type", func(to, from *search.Request) { to.EventType = from.EventType }},
+	{"exclude-session", func(to, from *search.Request) { to.Exclude = from.Exclude }},
+	{"primary-only", func(to, from *search.Request) { to.PrimaryOnly = from.PrimaryOnly }},
+	{"since", func(to, from *search.Request) { to.Since = from.Since }},
+}
+
+// hiddenBy names the filters that hide every match together, where no single one does: the search without any filter is narrowed by
+// one filter after the other, and those under which nothing is left are to be dropped.
+func hiddenBy(cmd *cobra.Command, service *search.Service, req search.Request) (flags []string) {
+	open := search.Request{Query: req.Query, Terms: req.Terms, Limit: 1, Backend: search.Lexical, IncludeCurrent: true}
+	if req.Query == "" && len(req.Terms) == 0 {
+		open.File = req.File
+	}
+	finds := func(r search.Request) bool {
+		answer, err := service.Search(cmd.Context(), r)
+		return err == nil && len(answer.Results) > 0
+	}
+	if !finds(open) {
+		return nil
+	}
+	for _, filter := range searchFilters {
+		if !cmd.Flags().Changed(filter.flag) {
+			continue
+		}
+		narrowed := open
+		if filter.take(&narrowed, &req); finds(narrowed) {
+			open = narrowed
+			continue
+		}
+		flags = append(flags, "--"+filter.flag)
+	}
+	return flags
 }
 
 func (f *searchFlags) request(cmd *cobra.Command, s *session, args []string) search.Request {
@@ -110,16 +165,21 @@ func (f *searchFlags) request(cmd *cobra.Command, s *session, args []string) sea
 }
 
 // refreshFirst does what --refresh asks for. wait publishes what is new before the search and fails instead of falling back;
-// background wakes the background process, of which there is none yet, so the existing generation answers and says so.
+// background wakes the background process and goes on with the generation that is there.
 func (a *App) refreshFirst(cmd *cobra.Command, s *session, mode string) (search.Freshness, error) {
 	freshness := search.Freshness{Mode: mode, Status: "existing_generation"}
 	switch mode {
 	case "background":
-		if s.config.Indexing.Mode == "auto" {
-			freshness.Status = "daemon_unavailable"
+		c := s.control()
+		if c.Ensure(cmd.Context(), "search") {
+			freshness.Status = "daemon_background"
+		} else if c.Automatic() {
+			freshness.Status = daemon.Unavailable
 		}
 	case "wait":
-		report, err := s.refresh(cmd.Context(), refresh.Request{All: true, Trigger: "search"})
+		r := s.control().NewRequest("search")
+		r.All = true
+		report, err := s.bring(cmd.Context(), r, false, nil)
 		if err != nil {
 			return freshness, err
 		}
@@ -131,10 +191,10 @@ func (a *App) refreshFirst(cmd *cobra.Command, s *session, mode string) (search.
 	return freshness, nil
 }
 
-func (a *App) printAnswer(answer *search.Answer, verbose bool) error {
+func (a *App) printAnswer(answer *search.Answer, verbose bool, together []string) error {
 	p := a.page()
 	if len(answer.Results) == 0 {
-		printNoHits(p, answer)
+		printNoHits(p, answer, together)
 	} else {
 		unit, order := "result", "best first"
 		if answer.Query == "" {
@@ -236,7 +296,7 @@ func agentLabel(row *search.Row) string {
 	return label
 }
 
-func printNoHits(p *page, answer *search.Answer) {
+func printNoHits(p *page, answer *search.Answer, together []string) {
 	switch {
 	case answer.Query != "" && len(search.Words(answer.Query)) == 0:
 		p.outcome(markWarning, "Nothing found: %s holds no word that can be searched", quoteWord(answer.Query))
@@ -261,9 +321,12 @@ func printNoHits(p *page, answer *search.Answer) {
 		}
 	}
 	p.printf("%s\n", line)
-	if c.Relaxations != nil && len(*c.Relaxations) > 0 {
+	switch {
+	case c.Relaxations != nil && len(*c.Relaxations) > 0:
 		p.printf("The same search without %s finds something.\n", flagOfFilter((*c.Relaxations)[0].Drop))
-	} else if answer.Query != "" {
+	case len(together) > 0:
+		p.printf("The filters hide every match together; the same search without %s finds something.\n", strings.Join(together, " and "))
+	case answer.Query != "":
 		p.printf("Try fewer or other words.\n")
 	}
 	p.next("ctx status")

@@ -1,14 +1,19 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/daemon"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
+	"github.com/agenthistory/ctx/host/sources"
 	"github.com/agenthistory/ctx/host/status"
 )
 
@@ -22,8 +27,8 @@ func (a *App) setupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Create the data root and index what is found on this machine",
-		Long: `Create the data root and index what is found on this machine. The work is done in the foreground by a worker that ends
-with it; no background process is started.`,
+		Long: `Create the data root, start the background process that keeps the index current, and let it index what is found on this
+machine. In manual mode, or with --no-daemon, only the data root is made.`,
 		Args: noArguments,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runSetup(cmd, f) }
@@ -52,36 +57,93 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 		return fault.Wrap(err, fault.ResourceUnavailable, "the data root cannot be created").
 			WithHint("choose a directory that you may write to with --data-root")
 	}
-	request := refreshRequest{Mode: "background", Reason: reason("explicit_opt_out"), Status: "unavailable"}
-	var report *refresh.Report
-	if !f.noDaemon {
-		sink, end := a.progressSink(f.progress, f.format)
-		report, err = s.refresh(cmd.Context(), refresh.Request{All: true, Trigger: "setup", Progress: sink})
-		end()
-		if err != nil {
-			return err
-		}
-		request = finishedRequest(report)
-	}
+	request := refreshRequest{Mode: "background", Status: "unavailable"}
 	if f.wait {
 		request.Mode = "wait"
 	}
-	observed, err := s.observe(cmd)
+	autostart := daemonAutostart{Status: "not_requested", StatusCommand: "ctx status"}
+	var report *refresh.Report
+	switch {
+	case f.noDaemon:
+		request.Reason, autostart.Reason = reason("explicit_opt_out"), reason("explicit_opt_out")
+	case !s.control().Automatic():
+		request.Reason, autostart.Reason = reason("daemon_disabled"), reason("daemon_disabled")
+	default:
+		if report, err = a.setUp(cmd.Context(), s, f, &request, &autostart); err != nil {
+			return err
+		}
+	}
+	observed, err := s.observe(cmd.Context())
 	if err != nil {
 		return err
 	}
 	request.SourceCount = observed.Sources.Selected
-	answer := newSetupAnswer(observed, request, f)
+	autostart.Supervisor = observed.Daemon.Supervisor
+	answer := newSetupAnswer(observed, request, autostart, f)
+	failed := request.Status == "failed"
 	switch {
 	case f.format == "json":
 		err = writeDocument(a.Stdout, answer)
-	case !a.quiet || report != nil && report.Outcome == refresh.Failure:
+	case !a.quiet || failed:
 		err = a.printSetup(observed, answer, report)
 	}
-	if err != nil || report == nil {
+	if err != nil || !failed {
 		return err
 	}
-	return a.importOutcome(report)
+	style := a.stderrStyle()
+	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(*request.LastError))
+	return reported{exitFailed}
+}
+
+// setUp starts the background process and hands it the refresh of everything. It waits for the end when the user wants that, and
+// where there is nothing to read: an empty index is published in a moment.
+func (a *App) setUp(ctx context.Context, s *session, f *setupFlags, request *refreshRequest, autostart *daemonAutostart) (*refresh.Report, error) {
+	c := s.control()
+	autostart.Requested, autostart.Reason, autostart.Status = true, nil, "verified"
+	h, err := c.Start(ctx, "setup")
+	if err != nil {
+		if fault.Code(err) != daemon.Unavailable {
+			return nil, err
+		}
+		why := cmp.Or(c.Suppressed(), daemon.Unavailable)
+		autostart.Status, autostart.Reason = "unavailable", &why
+		request.Reason, request.LastError = reason(daemon.Unavailable), reason(fault.From(err).Message)
+		return nil, nil
+	}
+	autostart.PID, autostart.Persistent = &h.PID, true
+	if !h.Supervised {
+		autostart.Status, autostart.Reason = "degraded", reason("native_supervisor_unavailable")
+	}
+	request.DaemonAvailable = true
+	r := c.NewRequest("setup")
+	r.All, request.RequestID = true, &r.ID
+	if !f.wait && !s.nothingToRead(ctx) {
+		standing, err := c.Submit(ctx, r)
+		request.Status, request.RequestState, request.Reason = "pending", &standing.RequestState, reason("refresh_queued_without_published_generation")
+		return nil, err
+	}
+	sink, end := a.progressSink(f.progress, f.format)
+	report, standing, err := c.Refresh(ctx, r, sink)
+	end()
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		request.Status, request.RequestState, request.Reason = "failed", reason("failed"), reason("refresh_failed")
+		request.LastError = reason(fault.From(err).Message)
+		return nil, nil
+	}
+	request.finished(report, standing)
+	return report, nil
+}
+
+// nothingToRead reports whether no index exists and no history is there to make one of.
+func (s *session) nothingToRead(ctx context.Context) bool {
+	if p, err := s.store.Pointer(); err != nil || p.Active != nil {
+		return false
+	}
+	found, err := s.discover(ctx, "")
+	return err == nil && !slices.ContainsFunc(found.Routes, func(r sources.Route) bool { return r.Status == sources.Available })
 }
 
 // semanticRefused says why semantic search cannot be switched on.
@@ -146,31 +208,26 @@ type daemonAutostart struct {
 
 func reason(text string) *string { return &text }
 
-// finishedRequest describes a refresh that ran to its end in this process.
-func finishedRequest(report *refresh.Report) refreshRequest {
-	request := refreshRequest{Mode: "background", Status: "published", RequestState: reason("published"), Receipt: report.Receipt}
+// finished describes a refresh that ran to its end.
+func (request *refreshRequest) finished(report *refresh.Report, standing daemon.Standing) {
+	request.Status, request.RequestState, request.Receipt = "published", &standing.RequestState, report.Receipt
 	if report.Generation != "" {
 		request.PublishedGeneration = &report.Generation
 	}
 	if report.Outcome == refresh.Failure {
-		request.Status, request.RequestState, request.Reason = "failed", reason("failed"), reason("refresh_failed")
-		request.LastError = reason(firstFailure(report))
+		request.Status, request.Reason, request.LastError = "failed", reason("refresh_failed"), reason(firstFailure(report))
 	}
-	return request
 }
 
-func newSetupAnswer(observed *status.Report, request refreshRequest, f *setupFlags) setupAnswer {
-	answer := setupAnswer{Report: observed.Setup(), RefreshRequest: request, CatalogOnly: f.catalogOnly || f.noImport}
+func newSetupAnswer(observed *status.Report, request refreshRequest, autostart daemonAutostart, f *setupFlags) setupAnswer {
+	answer := setupAnswer{
+		Report: observed.Setup(), RefreshRequest: request, DaemonAutostart: autostart, CatalogOnly: f.catalogOnly || f.noImport,
+	}
 	answer.SchemaVersion = 2
 	answer.Mode = setupMode(observed, request)
 	answer.Catalog = setupCatalog{
 		Status: observed.Lexical.Status, Reason: observed.Lexical.Reason, Authority: "verified_lexical_generation",
 		ExplicitImportAuthority: "not_persisted", GenerationID: observed.Lexical.GenerationID, CertifiedSources: observed.Lexical.CertifiedSources,
-	}
-	answer.DaemonAutostart = daemonAutostart{Status: "not_requested", Reason: reason("not_requested"),
-		Supervisor: observed.Daemon.Supervisor, StatusCommand: "ctx status"}
-	if f.noDaemon {
-		answer.DaemonAutostart.Reason = reason("explicit_opt_out")
 	}
 	return answer
 }
@@ -189,11 +246,14 @@ func setupMode(observed *status.Report, request refreshRequest) string {
 
 func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *refresh.Report) error {
 	p := a.page()
+	request := &answer.RefreshRequest
 	switch {
-	case report == nil && !observed.Initialized:
-		p.outcome(markWarning, "Not indexed: --no-daemon asked for no refresh")
-	case report != nil && report.Outcome == refresh.Failure:
-		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(firstFailure(report)))
+	case request.Status == "failed":
+		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(*request.LastError))
+	case request.Status == "pending":
+		p.outcome(markDone, "Indexing in the background; what is indexed already answers")
+	case request.Status == "unavailable" && !observed.Initialized:
+		p.outcome(markWarning, "Not indexed: %s", notIndexed[*request.Reason])
 	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
 		p.outcome(markWarning, "No agent history was found on this machine")
 	case report != nil && report.Totals.FailedSources > 0:
@@ -203,13 +263,18 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 	default:
 		p.outcome(markWarning, "Not ready: %s", answer.Mode)
 	}
+	background := "none; new sessions are read by ctx import --all"
+	if observed.Daemon.Running {
+		background = fmt.Sprintf("process %d keeps the index current", observed.Daemon.PID)
+	}
 	p.section("History", field{"Sources", sourcesLine(observed)}, field{"Sessions", optional(observed.IndexedSessions)},
-		field{"Events", optional(observed.IndexedEvents)}, field{"Semantic", observed.Semantic.Status},
-		field{"Background", "none; new sessions are read by ctx import --all"})
+		field{"Events", optional(observed.IndexedEvents)}, field{"Semantic", observed.Semantic.Status}, field{"Background", background})
 	if report != nil {
 		printFailures(p, report.Failures())
 	}
 	switch {
+	case request.Status == "pending":
+		p.next("ctx index watch")
 	case !observed.Initialized:
 		p.section("Data", field{"Root", observed.DataRoot})
 		p.next("ctx import --all")
@@ -221,7 +286,13 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 	return p.err
 }
 
-// readyLine says what the worker did.
+// notIndexed says why setup asked for no refresh.
+var notIndexed = map[string]string{
+	"explicit_opt_out": "--no-daemon asked for no refresh", "daemon_disabled": "indexing is in manual mode",
+	daemon.Unavailable: "no background process runs",
+}
+
+// readyLine says what the refresh did.
 func readyLine(report *refresh.Report) string {
 	if report == nil {
 		return "Ready"
@@ -229,7 +300,7 @@ func readyLine(report *refresh.Report) string {
 	if report.Totals.Change == refresh.NoOp {
 		return "Ready: nothing new"
 	}
-	line := "Ready: indexed in the foreground"
+	line := "Ready: indexed"
 	if report.Receipt.Timings.Total > 0 {
 		line += fmt.Sprintf(" in %.1f s", float64(report.Receipt.Timings.Total)/1e6)
 	}

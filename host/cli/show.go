@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -66,14 +66,15 @@ Mode lite shows what was asked and the last answer to it, full every message, lo
 		}
 		defer view.Close()
 		transcript := view.Transcript(cmd.Context(), found, history.Mode(mode), most)
-		t := &transcriptText{app: a, view: view, session: found, mode: mode, max: most}
-		return a.deliver(out, func(w io.Writer) error { return writeTranscript(w, transcript, t, format, out != "") })
+		t := &transcriptText{view: view, session: found, mode: mode, max: most}
+		defer func() { a.delivered(transcript.Returned()) }()
+		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, format, out != "") })
 	}
 	selected.add(cmd)
 	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
-	cmd.Flags().Var(positiveCount{&most}, "max-events", "stop after `n` events")
+	cmd.Flags().Var(positiveCount(&most), "max-events", "stop after `n` events")
 	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
-	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
+	a.formatFlag(cmd, &format, "text", "text", "markdown", "html", "json", "jsonl")
 	return cmd
 }
 
@@ -93,39 +94,62 @@ func (a *App) findSession(cmd *cobra.Command, selected *sessionFlags, args []str
 	}
 	found, err := view.FindSession(cmd.Context(), selector)
 	if err != nil {
-		return nil, nil, errors.Join(err, view.Close())
+		return nil, nil, errors.Join(wrongKind(cmd, err, view, "event", selector.ID), view.Close())
 	}
 	return view, found, nil
 }
 
-// eventView checks the id of an event and opens a view.
-func (a *App) eventView(cmd *cobra.Command, id string) (*history.View, error) {
-	s, err := a.open()
-	if err != nil {
-		return nil, err
+// wrongKind is err, unless it says that there is no such id and the id belongs to the other kind: then the hint is the command for it.
+func wrongKind(cmd *cobra.Command, err error, view *history.View, other, id string) error {
+	if fault.Code(err) != fault.NotFound || id == "" {
+		return err
 	}
-	if _, _, err := history.ParseID("event", id); err != nil {
-		return nil, err
+	var probe error
+	if other == "event" {
+		_, probe = view.FindEvent(cmd.Context(), id)
+	} else {
+		_, probe = view.FindSession(cmd.Context(), history.SessionSelector{ID: id})
 	}
-	return history.Open(cmd.Context(), s.store)
+	if probe != nil {
+		return err
+	}
+	return fault.Wrap(err, fault.NotFound, "%s is the id of %s", quoteWord(id), map[string]string{"event": "an event", "session": "a session"}[other]).
+		WithHint("%s %s %s", cmd.Parent().CommandPath(), other, id)
 }
 
-func writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, format string, toFile bool) error {
+// withEvent checks the id of an event, opens a view and runs use, whose not_found may be that of a session id.
+func (a *App) withEvent(cmd *cobra.Command, id string, use func(context.Context, *history.View) error) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	if _, _, err := history.ParseID("event", id); err != nil {
+		return err
+	}
+	view, err := history.Open(cmd.Context(), s.store)
+	if err != nil {
+		return err
+	}
+	defer view.Close()
+	return wrongKind(cmd, use(cmd.Context(), view), view, "session", id)
+}
+
+func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, format string, toFile bool) error {
+	p := a.page()
+	if p.w = w; toFile {
+		p.style = style{} // recorded text goes into a file as it is
+	}
 	switch {
 	case format == "json":
 		return transcript.WriteJSON(w)
 	case format == "jsonl":
 		return transcript.WriteJSONL(w)
 	case format == "markdown":
-		safe := func(text string) string { return text }
-		if !toFile {
-			safe = t.app.stdoutStyle().safe
-		}
-		return t.markdown(w, transcript, safe)
+		return t.markdown(p, transcript)
 	case toFile:
-		return t.plain(w, transcript)
+		return t.plain(p, transcript)
 	}
-	return t.terminal(w, transcript)
+	return t.terminal(p, transcript)
 }
 
 func (a *App) showEventCommand() *cobra.Command {
@@ -137,19 +161,17 @@ func (a *App) showEventCommand() *cobra.Command {
 		Args:  exactlyOne("an event id"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		view, err := a.eventView(cmd, args[0])
-		if err != nil {
-			return err
-		}
-		defer view.Close()
 		if cmd.Flags().Changed("window") {
 			before, after = window, window
 		}
-		found, err := view.Window(cmd.Context(), args[0], before, after)
-		if err != nil {
-			return err
-		}
-		return a.printWindow(view, found, format)
+		return a.withEvent(cmd, args[0], func(ctx context.Context, view *history.View) error {
+			found, err := view.Window(ctx, args[0], before, after)
+			if err != nil {
+				return err
+			}
+			a.delivered(len(found.Events))
+			return a.printWindow(view, found, format)
+		})
 	}
 	boundedFlag(cmd, &before, "before", 0, 0, 50, "events before it")
 	boundedFlag(cmd, &after, "after", 0, 0, 50, "events after it")
@@ -174,7 +196,7 @@ func (a *App) printWindow(view *history.View, found *history.Window, format stri
 		_, err = a.Stdout.Write(lines)
 		return err
 	case "markdown":
-		return windowMarkdown(a.Stdout, found, a.stdoutStyle().safe)
+		return windowMarkdown(a.page(), found)
 	}
 	return a.windowText(view, found)
 }
@@ -201,19 +223,13 @@ func (a *App) windowText(view *history.View, found *history.Window) error {
 	return p.err
 }
 
-func windowMarkdown(w io.Writer, found *history.Window, safe func(string) string) error {
-	if _, err := fmt.Fprintf(w, "# Event %s\n\n", found.Selected.Event.ID); err != nil {
-		return err
-	}
+func windowMarkdown(p *page, found *history.Window) error {
+	p.printf("# Event %s\n\n", found.Selected.Event.ID)
 	if found.Selected.Session.SourceState == "gone" {
-		if _, err := fmt.Fprintf(w, "> %s\n\n", goneMark); err != nil {
-			return err
-		}
+		p.printf("> %s\n\n", goneMark)
 	}
 	for _, shown := range found.Events {
-		if err := eventMarkdown(w, shown, safe); err != nil {
-			return err
-		}
+		eventMarkdown(p, shown)
 	}
-	return nil
+	return p.err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/sources"
 )
 
@@ -24,7 +25,7 @@ func (a *App) sourcesCommand() *cobra.Command {
 		}
 		id := ""
 		if provider != "" {
-			if id, err = s.provider(provider); err != nil {
+			if id, err = s.agent(provider); err != nil {
 				return err
 			}
 		}
@@ -33,8 +34,10 @@ func (a *App) sourcesCommand() *cobra.Command {
 			return err
 		}
 		full := all || missing || provider != ""
+		listing := found.Listing(full)
+		a.delivered(len(listing.Sources))
 		if format == "json" {
-			return writeDocument(a.Stdout, found.Listing(full))
+			return writeDocument(a.Stdout, listing)
 		}
 		return a.printSources(s, found, full)
 	}
@@ -43,47 +46,120 @@ func (a *App) sourcesCommand() *cobra.Command {
 	flags.BoolVar(&all, "all", false, "every known place")
 	flags.BoolVar(&missing, "show-missing", false, "the same as --all")
 	a.formatFlag(cmd, &format, "text", "text", "json")
+	cmd.AddCommand(a.sourcesAddCommand(), a.sourcesRemoveCommand(), a.pruneCommand())
 	return cmd
 }
 
-func (a *App) printSources(s *session, found *sources.Discovery, full bool) error {
-	p := a.page()
-	ready, hidden, trouble := 0, 0, len(found.Issues)
-	var rows [][]string
-	var problems []string
+// agent resolves the name of a provider, or of an agent that has none.
+func (s *session) agent(spelling string) (string, error) {
+	id, err := s.provider(spelling)
+	if known, ok := sources.Agent(spelling); err != nil && ok {
+		return known, nil
+	}
+	return id, err
+}
+
+// listing is the text of a discovery in the making.
+type listing struct {
+	rows     [][]string
+	ready    int
+	hidden   int
+	problems []problem
+}
+
+// problem is one diagnostic with what to do about it.
+type problem struct{ text, action string }
+
+func (s *session) listing(found *sources.Discovery, full bool) listing {
+	var l listing
 	for _, row := range found.Rows {
 		if row.Importable {
-			ready++
+			l.ready++
 		}
 		if !full && (!sources.Visible(row) || row.Status == sources.Empty && !row.Configured()) {
-			hidden++
+			l.hidden++
 			continue
 		}
-		rows = append(rows, []string{row.Provider, string(row.Status), s.shortPath(row.Path), selectionLabel(row.Selection), row.SourceFormat})
+		l.rows = append(l.rows, []string{row.Provider, string(row.Status), s.shortPath(row.Path), selectionLabel(row.Selection), row.SourceFormat})
 		if row.UnsupportedReason != nil && row.Status != sources.Empty {
-			problems = append(problems, fmt.Sprintf("%s: %s", row.Provider, *row.UnsupportedReason))
+			l.problems = append(l.problems, problem{row.Provider + ": " + *row.UnsupportedReason, rowAction(row)})
 		}
 	}
-	if ready > 0 {
-		p.outcome(markDone, "%s ready", plural(ready, "source"))
+	for _, row := range found.Plugins {
+		if row.Enabled && row.UnsupportedReason == nil {
+			continue // its own rows stand above
+		}
+		name := spelled(row.Plugin, s.shortPath(*row.ManifestPath))
+		l.rows = append(l.rows, []string{name, row.Status, s.shortPath(spelled(row.Path, *row.ManifestPath)), "plugin", spelled(row.SourceFormat, "-")})
+		l.problems = append(l.problems, problem{"plugin " + name + ": " + spelled(row.UnsupportedReason, row.Status), "ctx plugins list"})
+	}
+	for _, issue := range found.Issues {
+		l.problems = append(l.problems, problem{fmt.Sprintf("%s: %s (%s)", issue.Provider, issue.Message, issue.Code), s.issueAction(issue)})
+	}
+	return l
+}
+
+func spelled(value *string, otherwise string) string {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+// rowAction is what a person can do about a row that is not read.
+func rowAction(row sources.Row) string {
+	switch {
+	case row.StatusReason != nil:
+		return ""
+	case *row.UnsupportedReason == sources.NoProvider:
+		return "install a provider plugin for it, then: ctx plugins trust NAME"
+	case row.Configured():
+		return "ctx sources add " + *row.Selection.Root + " --replace ..., or ctx sources remove " + *row.Selection.Root
+	}
+	return ""
+}
+
+func (s *session) issueAction(issue sources.Issue) string {
+	switch issue.Code {
+	case sources.ConfiguredRootClash:
+		return "ctx sources remove one of them, or set sources.automatic = false in config.toml"
+	case sources.ConfiguredRootMissing:
+		return "mount or restore it, or ctx sources remove " + issue.Lost.Root.Name
+	case sources.Unreconstructible, sources.InsufficientEvidence:
+		if known, ok := s.config.ProviderNamed(issue.Provider); ok && known.RootIs != config.NoNamedRoot {
+			return "ctx sources add NAME --provider " + known.CLIName + " --root PATH"
+		}
+	}
+	return ""
+}
+
+func (a *App) printSources(s *session, found *sources.Discovery, full bool) error {
+	p, l := a.page(), s.listing(found, full)
+	if l.ready > 0 {
+		p.outcome(markDone, "%s ready", plural(l.ready, "source"))
 	} else {
 		p.outcome(markWarning, "No source is ready")
 	}
-	if trouble += len(problems); trouble > 0 {
-		p.printf("%s needs attention\n", plural(trouble, "place"))
+	if len(l.problems) == 1 {
+		p.printf("1 place needs attention\n")
+	} else if len(l.problems) > 1 {
+		p.printf("%s need attention\n", plural(len(l.problems), "place"))
 	}
-	if len(rows) > 0 {
-		p.table([]string{"Source", "Status", "Location", "Selection", "Format"}, rows)
+	if len(l.rows) > 0 {
+		p.table([]string{"Source", "Status", "Location", "Selection", "Format"}, l.rows)
 	}
-	for _, problem := range problems {
-		p.diagnostic(problem, "")
-	}
-	for _, issue := range found.Issues {
-		p.diagnostic(fmt.Sprintf("%s: %s (%s)", issue.Provider, issue.Message, issue.Code), "")
-	}
-	if hidden > 0 {
+	if len(l.problems) > 0 {
 		p.gap()
-		p.printf("%s not shown; ctx sources --all\n", plural(hidden, "missing or empty place"))
+	}
+	for i, one := range l.problems {
+		if i+1 < len(l.problems) && l.problems[i+1].action == one.action {
+			one.action = "" // told once for all
+		}
+		p.diagnostic(one.text, one.action)
+	}
+	if l.hidden > 0 {
+		p.gap()
+		p.printf("%s not shown; ctx sources --all\n", plural(l.hidden, "missing or empty place"))
 	}
 	if !found.AutomaticDiscovery {
 		p.gap()

@@ -1,12 +1,14 @@
 package cli
 
 import (
-	"os"
+	"context"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/daemon"
 	"github.com/agenthistory/ctx/host/status"
+	localusage "github.com/agenthistory/ctx/host/usage"
 )
 
 func (a *App) statusCommand() *cobra.Command {
@@ -28,7 +30,7 @@ func (a *App) statusCommand() *cobra.Command {
 		if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
 			return a.statusWithoutConfig(err, format)
 		}
-		report, err := s.observe(cmd)
+		report, err := s.observe(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -45,36 +47,32 @@ func (a *App) statusCommand() *cobra.Command {
 	return cmd
 }
 
-func (s *session) observe(cmd *cobra.Command) (*status.Report, error) {
-	self, _ := os.Executable()
-	return status.Observe(cmd.Context(), status.Inputs{
-		DataRoot: s.dataRoot, Config: *s.config, Store: s.store, LocalUsage: s.localUsage(), Executable: self,
+func (s *session) observe(ctx context.Context) (*status.Report, error) {
+	observed, health := s.control().Observe(ctx)
+	r, err := status.Observe(ctx, status.Inputs{
+		DataRoot: s.dataRoot, Config: *s.config, Store: s.store, Executable: s.app.Self, Daemon: observed,
 	})
-}
-
-// localUsage is the compact state of usage counting: switched off, or nothing counted yet.
-func (s *session) localUsage() status.LocalUsage {
-	usage := status.LocalUsage{SchemaVersion: 3, State: "disabled", DefinitionVersion: 2, RetentionDays: 400}
-	if s.config.LocalUsage.On {
-		usage.Enabled, usage.State = true, "empty"
+	if err == nil {
+		daemon.Present(r, health)
 	}
-	return usage
+	return r, err
 }
 
-// statusWithoutConfig is the reduced object for a config file that cannot be used. It never shows the file.
+// unconfigured is the reduced status object for a config file that cannot be used. It never shows the file.
+func unconfigured() map[string]any {
+	return map[string]any{
+		"schema_version": 1,
+		"local_usage":    localusage.Observe(context.Background(), nil),
+		"local_only":     true,
+		"read_only":      true,
+	}
+}
+
 func (a *App) statusWithoutConfig(err error, format string) error {
 	if format != "json" {
 		return err
 	}
-	object := map[string]any{
-		"schema_version": 1,
-		"local_usage": map[string]any{
-			"schema_version": 3, "enabled": false, "state": "error", "definition_version": 2, "retention_days": 400,
-			"error": map[string]any{"code": "local_usage_config_unavailable", "message": "the configuration cannot be used"},
-		},
-		"local_only": true, "read_only": true,
-	}
-	if err := writeLine(a.Stderr, object); err != nil {
+	if err := writeLine(a.Stderr, unconfigured()); err != nil {
 		return err
 	}
 	return reported{exitFailed}

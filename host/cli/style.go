@@ -11,25 +11,6 @@ import (
 	"golang.org/x/term"
 )
 
-// colorMode is the value of --color.
-type colorMode string
-
-func (c *colorMode) String() string {
-	if *c == "" {
-		return "auto"
-	}
-	return string(*c)
-}
-func (c *colorMode) Type() string { return "auto|always|never" }
-func (c *colorMode) Set(s string) error {
-	switch s {
-	case "auto", "always", "never":
-		*c = colorMode(s)
-		return nil
-	}
-	return fmt.Errorf("%s is not one of auto, always, never", quoteWord(s))
-}
-
 // style says how one stream shows human text.
 type style struct {
 	color    bool
@@ -51,16 +32,13 @@ func (a *App) stderrStyle() style { return a.styleOf(a.Stderr, os.Stderr) }
 
 func (a *App) styleOf(w io.Writer, file *os.File) style {
 	s := style{unicode: utf8Locale(a.Getenv)}
-	if r, ok := w.(*resultWriter); ok && r.file != nil {
-		w = r.file
-	}
-	if f, ok := w.(*os.File); ok && f == file && term.IsTerminal(int(f.Fd())) {
+	if f, ok := streamBehind(w).(*os.File); ok && f == file && term.IsTerminal(int(f.Fd())) {
 		s.terminal = true
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
 			s.width = width
 		}
 	}
-	switch a.color.String() {
+	switch a.color {
 	case "always":
 		s.color = true
 	case "auto":

@@ -29,7 +29,7 @@ func TestEscapeControls(t *testing.T) {
 // What a person sees on a terminal must never depend on the buffer between.
 func TestResultWriterKnowsItsFile(t *testing.T) {
 	t.Parallel()
-	if w := newResultWriter(os.Stdout); w.file != os.Stdout {
+	if streamBehind(newResultWriter(os.Stdout)) != os.Stdout || streamBehind(&metered{w: os.Stdout}) != os.Stdout {
 		t.Fatal("the terminal behind the buffer is not known")
 	}
 	p := page{w: &bytes.Buffer{}, style: style{terminal: true, width: 40}}
@@ -115,7 +115,7 @@ func TestUsageErrors(t *testing.T) {
 	for _, c := range []struct{ args, message string }{
 		{"", "needs a command"},
 		{"serach x", "did you mean search?"},
-		{"forget x --format json", `unknown command "forget"`},
+		{"forgt x --format json", `unknown command "forgt"`},
 		{"search x --limit 0", `--limit: "0" is not a whole number from 1 to 200`},
 		{"search x --format yaml", "text, json"},
 		{"show event", "an event id is needed"},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 
 // transcriptText renders a session for people.
 type transcriptText struct {
-	app     *App
 	view    *history.View
 	session *history.Session
 	mode    string
@@ -20,9 +18,7 @@ type transcriptText struct {
 }
 
 // terminal is the form for a screen or a pipe: a header, then numbered events with their bodies indented.
-func (t *transcriptText) terminal(w io.Writer, transcript *history.Transcript) error {
-	p := t.app.page()
-	p.w = w
+func (t *transcriptText) terminal(p *page, transcript *history.Transcript) error {
 	s := t.session
 	fields := []field{
 		{"Session", t.view.ShortSession(s.ID)},
@@ -133,64 +129,59 @@ func activityLine(activity *record.Activity) string {
 }
 
 // plain is the form of --out: no decoration, one head line an event.
-func (t *transcriptText) plain(w io.Writer, transcript *history.Transcript) error {
+func (t *transcriptText) plain(p *page, transcript *history.Transcript) error {
 	s := t.session
-	var b strings.Builder
-	fmt.Fprintf(&b, "ctx_session_id: %s\nprovider: %s\n", s.ID, s.Provider)
+	p.printf("ctx_session_id: %s\nprovider: %s\n", s.ID, s.Provider)
 	if s.ProviderSessionID != "" {
-		fmt.Fprintf(&b, "provider_session_id: %s\n", s.ProviderSessionID)
+		p.printf("provider_session_id: %s\n", s.ProviderSessionID)
 	}
-	fmt.Fprintf(&b, "mode: %s\nformat: text\n", t.mode)
+	p.printf("mode: %s\nformat: text\n", t.mode)
 	if s.SourceState == "gone" {
-		b.WriteString("source_state: gone\n")
+		p.printf("source_state: gone\n")
 	}
-	b.WriteString("\n")
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return err
-	}
+	p.printf("\n")
 	err := each(transcript, func(shown *history.Shown) error {
 		e := shown.Event
-		_, err := fmt.Fprintf(w, "[%s] %s %s %s\n%s\n\n", orDash(eventTime(e)), orDash(e.Role), e.Type, e.ID, shown.Text())
-		return err
+		p.printf("[%s] %s %s %s\n%s\n\n", orDash(eventTime(e)), orDash(e.Role), e.Type, e.ID, shown.Text())
+		return p.err
 	})
 	if err != nil {
 		return err
 	}
 	if transcript.Truncated() {
-		_, err := fmt.Fprintf(w, "transcript_truncated: true\nmax_events: %d\n", t.max)
-		return err
+		p.printf("transcript_truncated: true\nmax_events: %d\n", t.max)
 	}
-	return nil
+	return p.err
 }
 
-func (t *transcriptText) markdown(w io.Writer, transcript *history.Transcript, safe func(string) string) error {
+func (t *transcriptText) markdown(p *page, transcript *history.Transcript) error {
 	s := t.session
 	name := s.ProviderSessionID
 	if name == "" {
 		name = s.ID.String()
 	}
-	head := fmt.Sprintf("# %s session %s\n\n- ctx_session_id: `%s`\n", s.Provider, safe(name), s.ID)
+	p.printf("# %s session %s\n\n- ctx_session_id: `%s`\n", s.Provider, p.style.safe(name), s.ID)
 	if s.SourceState == "gone" {
-		head += "- " + goneMark + "\n"
+		p.printf("- %s\n", goneMark)
 	}
-	if _, err := io.WriteString(w, head+"\n"); err != nil {
-		return err
-	}
-	if err := each(transcript, func(shown *history.Shown) error { return eventMarkdown(w, shown, safe) }); err != nil {
+	p.printf("\n")
+	err := each(transcript, func(shown *history.Shown) error {
+		eventMarkdown(p, shown)
+		return p.err
+	})
+	if err != nil {
 		return err
 	}
 	if transcript.Truncated() {
-		_, err := fmt.Fprintf(w, "> Cut after %s.\n", plural(t.max, "event"))
-		return err
+		p.printf("> Cut after %s.\n", plural(t.max, "event"))
 	}
-	return nil
+	return p.err
 }
 
-// eventMarkdown writes one event; safe makes its text harmless where it goes to a terminal.
-func eventMarkdown(w io.Writer, shown *history.Shown, safe func(string) string) error {
+func eventMarkdown(p *page, shown *history.Shown) {
 	e := shown.Event
-	_, err := fmt.Fprintf(w, "## %s - %s - %s\n\nctx_event_id: `%s`\n\n%s\n\n", safe(orDash(e.Role)), safe(e.Type), orDash(eventTime(e)), e.ID, safe(shown.Text()))
-	return err
+	p.printf("## %s - %s - %s\n\nctx_event_id: `%s`\n\n%s\n\n", p.style.safe(orDash(e.Role)), p.style.safe(e.Type), orDash(eventTime(e)), e.ID,
+		p.style.safe(shown.Text()))
 }
 
 func eventTime(e *record.Event) string {

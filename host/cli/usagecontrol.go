@@ -1,17 +1,9 @@
 package cli
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-
 	"github.com/agenthistory/ctx/host/config"
-	"github.com/agenthistory/ctx/host/fault"
+	localusage "github.com/agenthistory/ctx/host/usage"
 )
-
-// usageStore is the file that holds the local usage counters.
-const usageStore = "usage.sqlite"
 
 // usageAction is the JSON of a usage control.
 type usageAction struct {
@@ -24,53 +16,49 @@ type usageAction struct {
 	Error       any    `json:"error,omitempty"`
 }
 
-func (a *App) usageControl(action, format string) error {
-	s, err := a.place()
-	if err == nil {
-		err = s.controlUsage(action, format)
-	}
-	var output *outputError
-	if err == nil || format != "json" || errors.As(err, &output) {
-		return err
-	}
-	code := "usage_control_failed"
-	if action == "reset" {
-		code = "usage_reset_failed"
-	}
-	failed := usageAction{Action: action, Error: map[string]string{"code": code, "message": err.Error()}}
-	if werr := writeLine(a.Stderr, map[string]any{"schema_version": 1, "local_usage_action": failed, "local_only": true, "read_only": false}); werr != nil {
-		return werr
-	}
-	return reported{exitFailed}
+// envelope is the JSON around a usage action.
+func (u usageAction) envelope() map[string]any {
+	return map[string]any{"schema_version": 1, "local_usage_action": u, "local_only": true, "read_only": false}
 }
 
-func (s *session) controlUsage(action, format string) error {
+func (a *App) usageControl(action, format string) error {
 	done := usageAction{Action: action, OK: true}
-	var err error
-	if action == "reset" {
-		done.Store, err = s.resetUsage()
-	} else {
+	s, err := a.place()
+	switch {
+	case err != nil:
+	case action == "reset":
+		done.Store, err = localusage.Reset(s.dataRoot)
+	default:
 		err = s.switchUsage(&done, action == "enable")
 	}
-	if err != nil {
+	switch {
+	case err != nil && format != "json":
 		return err
-	}
-	if format == "json" {
-		return writeDocument(s.app.Stdout, map[string]any{"schema_version": 1, "local_usage_action": done, "local_only": true, "read_only": false})
-	}
-	if s.app.quiet {
+	case err != nil:
+		code := "usage_control_failed"
+		if action == "reset" {
+			code = "usage_reset_failed"
+		}
+		failed := usageAction{Action: action, Error: map[string]string{"code": code, "message": err.Error()}}
+		if err := writeLine(a.Stderr, failed.envelope()); err != nil {
+			return err
+		}
+		return reported{exitFailed}
+	case a.quiet && format != "json":
 		return nil
 	}
-	p := s.app.page()
+	return a.answer(format, done.envelope(), done.print)
+}
+
+func (u usageAction) print(p *page) {
 	switch {
-	case action == "reset":
-		p.outcome(markDone, "Local usage counters: %s", done.Store)
-	case *done.Effective != *done.Persisted:
-		p.outcome(markWarning, "Local usage is %s in the config, but CTX_LOCAL_USAGE_ENABLED says otherwise", onOff(*done.Persisted))
+	case u.Action == "reset":
+		p.outcome(markDone, "Local usage counters: %s", u.Store)
+	case *u.Effective != *u.Persisted:
+		p.outcome(markWarning, "Local usage is %s in the config, but CTX_LOCAL_USAGE_ENABLED says otherwise", onOff(*u.Persisted))
 	default:
-		p.outcome(markDone, "Local usage is %s", onOff(*done.Persisted))
+		p.outcome(markDone, "Local usage is %s", onOff(*u.Persisted))
 	}
-	return p.err
 }
 
 func (s *session) switchUsage(done *usageAction, on bool) error {
@@ -83,32 +71,17 @@ func (s *session) switchUsage(done *usageAction, on bool) error {
 	if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
 		return err
 	}
-	usage := s.config.LocalUsage
-	done.Persisted, done.Effective, done.Environment = &usage.Persisted, &usage.On, "none"
+	control := s.config.LocalUsage
+	done.Persisted, done.Effective, done.Environment = &control.Persisted, &control.On, "none"
 	switch {
-	case usage.Invalid:
+	case control.Invalid:
 		done.Environment = "invalid"
-	case usage.Origin == config.FromEnvironment && usage.On:
+	case control.Origin == config.FromEnvironment && control.On:
 		done.Environment = "enabled"
-	case usage.Origin == config.FromEnvironment:
+	case control.Origin == config.FromEnvironment:
 		done.Environment = "disabled"
 	}
 	return nil
-}
-
-// resetUsage removes the counters.
-func (s *session) resetUsage() (state string, err error) {
-	state = "missing"
-	for _, name := range []string{usageStore, usageStore + "-wal", usageStore + "-shm"} {
-		switch err := os.Remove(filepath.Join(s.dataRoot, name)); {
-		case err == nil:
-			state = "cleared"
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", fault.Wrap(err, fault.ResourceUnavailable, "the usage counters cannot be removed").
-				WithHint("check the owner and the permissions of the data root")
-		}
-	}
-	return state, nil
 }
 
 func onOff(on bool) string {

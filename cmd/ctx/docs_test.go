@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/agenthistory/ctx/docs"
+)
+
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+
+// Every command that the documentation shows is run as it stands, on the sample history: it must succeed. Ids and places of the
+// reader's machine are put in for those of the page.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	for _, topic := range docs.Topics() {
+		_, body, _ := docs.Show(topic.ID)
+		blocks := shellBlock.FindAllStringSubmatch(body, -1)
+		if len(blocks) == 0 {
+			continue
+		}
+		t.Run(topic.ID, func(t *testing.T) {
+			t.Parallel()
+			reader := newReader(t)
+			for _, block := range blocks {
+				for line := range strings.Lines(block[1]) {
+					reader.follow(t, strings.TrimSpace(line))
+				}
+			}
+		})
+	}
+}
+
+// reader is somebody who has the sample history, has set ctx up, and types what a page says.
+type reader struct {
+	home string
+	env  []string
+	put  *strings.Replacer
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.CopyFS(home, os.DirFS(filepath.Join("..", "..", "examples", "home"))); err != nil {
+		t.Fatal(err)
+	}
+	codex := filepath.Join(home, "codex-work", "sessions")
+	if err := os.MkdirAll(codex, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{home: home, put: strings.NewReplacer()}
+	r.env = append(os.Environ(), "HOME="+home, "USERPROFILE="+home, "CTX_DATA_ROOT="+filepath.Join(home, "data"),
+		"CTX_LOCAL_USAGE_ENABLED=false", "CTX_DAEMON_AUTOSTART_OFF=1", "TZ=UTC", "CODEX_HOME=", "CLAUDE_CONFIG_DIR=")
+	r.follow(t, "ctx import --all")
+	var found struct {
+		Results []struct {
+			Session string `json:"ctx_session_id"`
+			Event   string `json:"ctx_event_id"`
+		} `json:"results"`
+	}
+	if err := json.Unmarshal(r.follow(t, "ctx search idempotency --format json"), &found); err != nil || len(found.Results) == 0 {
+		t.Fatalf("nothing to read: %v", err)
+	}
+	r.put = strings.NewReplacer("<full-session-id>", found.Results[0].Session, "<session>", found.Results[0].Session, "<event>", found.Results[0].Event,
+		"/srv/codex-work", filepath.Dir(codex), "/backup/claude/projects", filepath.Join(home, ".claude", "projects"))
+	return r
+}
+
+// follow runs one line of a page in the home directory and returns what it prints.
+func (r *reader) follow(t *testing.T, line string) []byte {
+	t.Helper()
+	words, ok := strings.CutPrefix(r.put.Replace(line), "ctx ")
+	if !ok {
+		t.Fatalf("%q is no ctx command", line)
+	}
+	cmd := exec.Command(binary, splitWords(words)...)
+	cmd.Dir, cmd.Env = r.home, r.env
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%s: %v\n%s%s", line, err, out, stderr.String())
+	}
+	return out
+}
+
+// splitWords splits a line at spaces that are not in double quotes.
+func splitWords(line string) (words []string) {
+	quoted := false
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool {
+		if r == '"' {
+			quoted = !quoted
+		}
+		return r == ' ' && !quoted
+	}) {
+		words = append(words, strings.ReplaceAll(word, `"`, ""))
+	}
+	return words
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/agenthistory/ctx/docs"
+	"github.com/agenthistory/ctx/host/fault"
+)
+
+func (a *App) docsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "docs", Short: "Read the documentation that is built in", Args: noArguments}
+	list := a.docsList(cmd)
+	inner := &cobra.Command{Use: "list", Short: "List all topics", Args: noArguments}
+	a.docsList(inner)
+	cmd.RunE = list
+	cmd.AddCommand(inner, a.docsSearch(), a.docsShow(), a.docsMan())
+	return cmd
+}
+
+// docsList gives cmd the listing of topics.
+func (a *App) docsList(cmd *cobra.Command) func(*cobra.Command, []string) error {
+	var format string
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if format == "json" {
+			return writeDocument(a.Stdout, map[string]any{"schema_version": 1, "topics": docs.Topics()})
+		}
+		p := a.page()
+		var rows [][]string
+		for _, t := range docs.Topics() {
+			rows = append(rows, []string{t.ID, t.Summary})
+		}
+		p.table([]string{"Topic", "What it tells"}, rows)
+		p.next("ctx docs show <topic>")
+		return p.err
+	}
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return cmd.RunE
+}
+
+func (a *App) docsSearch() *cobra.Command {
+	limit := 10
+	var format string
+	cmd := &cobra.Command{Use: "search <query>", Short: "Find topics by words", Args: exactlyOne("one query (in quotes)")}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		found := docs.Search(args[0], limit)
+		next := []string{}
+		for _, f := range found[:min(3, len(found))] {
+			next = append(next, "ctx docs show "+f.ID)
+		}
+		if format == "json" {
+			return writeDocument(a.Stdout, map[string]any{"schema_version": 1, "query": args[0], "results": found, "suggested_next_commands": next})
+		}
+		p := a.page()
+		if len(found) == 0 {
+			p.outcome(markWarning, "No topic mentions that")
+			p.next("ctx docs list")
+			return p.err
+		}
+		var rows [][]string
+		for _, f := range found {
+			rows = append(rows, []string{f.ID, f.Summary})
+		}
+		p.table([]string{"Topic", "What it tells"}, rows)
+		p.next(next...)
+		return p.err
+	}
+	cmd.Flags().Var(bounded(&limit, 1, 100), "limit", "topics at most")
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return cmd
+}
+
+func (a *App) docsShow() *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{Use: "show <topic>", Short: "Show one topic", Args: exactlyOne("one topic")}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		topic, body, found := docs.Show(args[0])
+		if !found {
+			hint := "ctx docs list"
+			if near := docs.Near(args[0]); len(near) > 0 {
+				hint = "did you mean " + strings.Join(near, " or ") + "? ctx docs list names all"
+			}
+			return fault.New(fault.NotFound, "there is no topic %s", quoteWord(args[0])).WithHint("%s", hint)
+		}
+		text := []byte(body)
+		if format == "json" {
+			compact, err := marshal(struct {
+				Schema int `json:"schema_version"`
+				docs.Topic
+				Body string `json:"body"`
+			}{1, topic, body})
+			if err != nil {
+				return err
+			}
+			text = append(compact, '\n')
+		}
+		return a.deliver(out, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+	}
+	a.formatFlag(cmd, &format, "markdown", "markdown", "text", "json")
+	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of standard output")
+	return cmd
+}
+
+// docsMan makes the manual pages from the commands themselves.
+func (a *App) docsMan() *cobra.Command {
+	var print, out string
+	cmd := &cobra.Command{Use: "man", Short: "Print a manual page, or write all of them to a folder", Args: noArguments}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if (print == "") == (out == "") {
+			return usage(cmd, "one of --print and --out is needed")
+		}
+		header := &doc.GenManHeader{Title: "CTX", Section: "1", Source: "ctx " + version, Manual: "ctx"}
+		root := cmd.Root()
+		root.DisableAutoGenTag = true
+		if out != "" {
+			if err := os.MkdirAll(out, 0o755); err != nil {
+				return fault.Wrap(err, fault.ResourceUnavailable, "the folder %s cannot be made", quoteWord(out))
+			}
+			return doc.GenManTree(root, header, out)
+		}
+		page := manPage(root, strings.TrimSuffix(print, ".1"))
+		if page == nil {
+			return fault.New(fault.NotFound, "there is no manual page %s", quoteWord(print)).WithHint("ctx docs man --print ctx-search")
+		}
+		return doc.GenMan(page, header, a.Stdout)
+	}
+	cmd.Flags().StringVar(&print, "print", "", "print this `page`, for example ctx-search")
+	cmd.Flags().StringVar(&out, "out", "", "write all pages to this `folder`")
+	return cmd
+}
+
+// manPage finds the command whose page has a name, such as ctx-list-events.
+func manPage(cmd *cobra.Command, name string) *cobra.Command {
+	if strings.ReplaceAll(cmd.CommandPath(), " ", "-") == name {
+		return cmd
+	}
+	for _, inner := range cmd.Commands() {
+		if page := manPage(inner, name); page != nil && !inner.Hidden {
+			return page
+		}
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/daemon"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/status"
+)
+
+func (a *App) indexCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "index",
+		Short: "Tell how current the index is, wait for it, or choose who keeps it current",
+		Long: `Tell how current the index is. The commands below wait for it, or choose who keeps it current: a background process (automatic
+mode) or the commands import and search --refresh wait (manual mode). None of them imports anything itself.`,
+		Args: noArguments,
+	}
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	// The format of the parent holds for its commands too.
+	chosen := func(own string, inner *cobra.Command) string {
+		if inner.Flags().Changed("format") || !cmd.Flags().Changed("format") {
+			return own
+		}
+		return format
+	}
+	cmd.AddCommand(a.indexModeCommand(chosen), a.indexWatchCommand(chosen), a.indexWaitCommand(chosen))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		r, err := s.observe(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			return writeDocument(a.Stdout, r.Snapshot())
+		}
+		if a.quiet {
+			return nil
+		}
+		return a.printSnapshot(r)
+	}
+	return cmd
+}
+
+func (a *App) printSnapshot(r *status.Report) error {
+	p := a.page()
+	mark, text := indexLine(r)
+	p.outcome(mark, "%s", text)
+	p.section("Index",
+		field{"Search", joinNonEmpty(", ", r.Lexical.Status, r.Lexical.Reason)},
+		field{"Sources", optional(r.IndexedSources)}, field{"Sessions", optional(r.IndexedSessions)}, field{"Events", optional(r.IndexedEvents)},
+		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
+		field{"Mode", r.Indexing.Mode}, field{"Daemon", r.Daemon.Status})
+	return p.err
+}
+
+func indexLine(r *status.Report) (mark, string) {
+	switch {
+	case !r.Initialized:
+		return markWarning, "No index yet"
+	case r.Refresh.Status == "pending":
+		return markDone, "Indexing; what is indexed already answers"
+	case converged(r):
+		return markDone, "Ready"
+	}
+	return markWarning, "Not current"
+}
+
+// modeDaemon is what a change of the mode did to the background process.
+type modeDaemon struct {
+	Running    bool              `json:"running"`
+	PID        int               `json:"pid,omitempty"`
+	Persistent bool              `json:"persistent"`
+	Supervisor status.Supervisor `json:"supervisor"`
+}
+
+func (a *App) indexModeCommand(chosen func(string, *cobra.Command) string) *cobra.Command {
+	var format string
+	var install bool
+	cmd := &cobra.Command{
+		Use:   "mode [auto|manual]",
+		Short: "Tell or choose who keeps the index current",
+		Args:  atMostOne("mode"),
+	}
+	cmd.Flags().BoolVar(&install, "install-service", false, "with auto: start the background process at every login (systemd, launchd)")
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		mode := config.IndexMode(strings.Join(args, ""))
+		if len(args) > 0 && mode != config.ModeAuto && mode != config.ModeManual {
+			return usage(cmd, quoteWord(args[0])+" is not one of auto, manual")
+		}
+		if install && mode != config.ModeAuto {
+			return usage(cmd, "--install-service needs the mode auto")
+		}
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		var state *modeDaemon
+		if len(args) > 0 {
+			if state, err = s.setMode(cmd.Context(), mode, install); err != nil {
+				return err
+			}
+		}
+		return a.printMode(s, state, chosen(format, cmd))
+	}
+	return cmd
+}
+
+// setMode writes the mode and makes the background process follow.
+func (s *session) setMode(ctx context.Context, mode config.IndexMode, install bool) (*modeDaemon, error) {
+	_, err := config.Edit(s.dataRoot, s.env, func(text []byte) ([]byte, error) {
+		return config.SetText(text, "indexing", "mode", string(mode))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
+		return nil, err
+	}
+	c := s.control()
+	state := &modeDaemon{}
+	switch {
+	case mode == config.ModeManual:
+		if err := c.RemoveService(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.Stop(ctx); err != nil {
+			return nil, err
+		}
+	case install:
+		if err := c.InstallService(ctx); err != nil {
+			return nil, err
+		}
+	case c.Suppressed() == "":
+		if _, err := c.Start(ctx, "setup"); err != nil {
+			return nil, err
+		}
+	}
+	observed, _ := c.Observe(ctx)
+	state.Running, state.PID, state.Supervisor = observed.Running, observed.LivePID, observed.Supervisor
+	state.Persistent = observed.Running
+	if mode == config.ModeManual {
+		state.Supervisor = status.Supervisor{Status: "removed"}
+	}
+	return state, nil
+}
+
+func (a *App) printMode(s *session, state *modeDaemon, format string) error {
+	mode := s.config.Indexing
+	if format != "json" {
+		if a.quiet {
+			return nil
+		}
+		p := a.page()
+		p.outcome(markDone, "Indexing mode: %s", string(mode.Mode))
+		if mode.Mode != mode.Requested {
+			p.diagnostic("CTX_DAEMON_ENABLED overrides the configured mode "+string(mode.Requested), "unset it")
+		}
+		return p.err
+	}
+	type indexing struct {
+		Mode       config.IndexMode `json:"mode"`
+		Requested  config.IndexMode `json:"requested_mode"`
+		Overridden bool             `json:"overridden"`
+	}
+	return writeDocument(a.Stdout, struct {
+		SchemaVersion int         `json:"schema_version"`
+		Indexing      indexing    `json:"indexing"`
+		Daemon        *modeDaemon `json:"daemon,omitempty"`
+		ConfigPath    string      `json:"config_path"`
+		LocalOnly     bool        `json:"local_only"`
+		ReadOnly      bool        `json:"read_only"`
+	}{1, indexing{mode.Mode, mode.Requested, mode.Origin == config.FromEnvironment}, state, s.config.Path, true, state == nil})
+}
+
+// selection is what index wait waits for.
+type selection struct {
+	Lexical  bool `json:"lexical"`
+	Semantic bool `json:"semantic"`
+	converge bool
+}
+
+// converged tells whether nothing that was asked for is outstanding.
+func converged(r *status.Report) bool {
+	switch r.Refresh.Status {
+	case "ready":
+		return true
+	case "partial":
+		return r.Refresh.RequestState == "published" && r.Refresh.GenerationMatches
+	case "unavailable":
+		return r.Refresh.Reason == daemon.Unavailable || r.Refresh.Reason == "refresh_not_observed"
+	}
+	return false
+}
+
+// stand judges a report: ready, waiting, or blocked with the reason and what to do about it.
+func (w selection) stand(r *status.Report) (state, why, action string) {
+	working := r.Refresh.Status == "pending" || r.Lexical.Status == "pending"
+	switch {
+	case w.Lexical && r.Lexical.Status != "ready" && !working:
+		if r.Lexical.Reason == "generation_not_published" {
+			return "blocked", "there is no index yet", "ctx setup"
+		}
+		return "blocked", "the index cannot be used: " + joinNonEmpty(", ", r.Lexical.Status, r.Lexical.Reason), "ctx doctor"
+	case w.Semantic && r.Semantic.Status != "ready":
+		return "blocked", "semantic search is " + joinNonEmpty(", ", r.Semantic.Status, r.Semantic.Reason), "ctx status"
+	case w.converge && !converged(r) && !working:
+		return "blocked", "indexing stopped early: " + joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason), "ctx doctor"
+	case working && (w.converge || w.Lexical && r.Lexical.Status != "ready"):
+		return "waiting", "indexing", ""
+	}
+	return "ready", "", ""
+}
+
+// await looks until the index is ready or blocked, or the deadline has passed. Between two looks it follows what the background
+// process does, so that it is not late by an interval. each is called with every look.
+func (s *session) await(ctx context.Context, w selection, interval time.Duration, each func(*status.Report) error) (string, *status.Report, error) {
+	for {
+		r, err := s.observe(ctx)
+		if err != nil && ctx.Err() == nil {
+			return "", nil, err
+		}
+		if err == nil {
+			state, _, _ := w.stand(r)
+			if err := each(r); err != nil || state != "waiting" {
+				return state, r, err
+			}
+		}
+		pause, cancel := context.WithTimeout(ctx, interval)
+		began := time.Now()
+		if !s.control().Follow(pause, nil) || time.Since(began) < 100*time.Millisecond {
+			<-pause.Done() // nothing to follow
+		}
+		cancel()
+		if ctx.Err() != nil {
+			// One last look tells how far it came.
+			r, err := s.observe(context.WithoutCancel(ctx))
+			return "timeout", r, err
+		}
+	}
+}
+
+func (a *App) indexWaitCommand(chosen func(string, *cobra.Command) string) *cobra.Command {
+	var w selection
+	var all bool
+	var format string
+	var timeout, interval int
+	cmd := &cobra.Command{Use: "wait", Short: "Wait until the index is current", Args: noArguments}
+	flags := cmd.Flags()
+	flags.BoolVar(&w.Lexical, "lexical", false, "only until text search answers")
+	flags.BoolVar(&w.Semantic, "semantic", false, "only until semantic search answers")
+	flags.BoolVar(&all, "all", false, "both, and nothing outstanding")
+	boundedFlag(cmd, &timeout, "timeout-seconds", 0, 1, 86400, "give up after this many seconds; never by default")
+	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two looks")
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		switch {
+		case all:
+			w = selection{true, true, true}
+		case !w.Lexical && !w.Semantic:
+			w = selection{true, s.config.Semantic.On, true}
+		}
+		ctx := cmd.Context()
+		if timeout > 0 {
+			limited, cancel := context.WithTimeout(ctx, time.Duration(timeout)*time.Second)
+			defer cancel()
+			ctx = limited
+		}
+		state, r, err := s.await(ctx, w, time.Duration(interval)*time.Second, func(*status.Report) error { return nil })
+		if err == nil {
+			err = cmd.Context().Err()
+		}
+		if err != nil {
+			return err
+		}
+		return a.printWait(state, w, r, chosen(format, cmd))
+	}
+	return cmd
+}
+
+func (a *App) printWait(state string, w selection, r *status.Report, format string) error {
+	_, why, action := w.stand(r)
+	if format == "json" {
+		err := writeDocument(a.Stdout, struct {
+			SchemaVersion int             `json:"schema_version"`
+			Status        string          `json:"status"`
+			Selection     selection       `json:"selection"`
+			Readiness     status.Snapshot `json:"readiness"`
+			LocalOnly     bool            `json:"local_only"`
+			ReadOnly      bool            `json:"read_only"`
+		}{1, state, w, r.Snapshot(), true, true})
+		if err == nil && state != "ready" {
+			err = reported{exitFailed}
+		}
+		return err
+	}
+	switch {
+	case state == "blocked":
+		return fault.New("index_blocked", "not ready: %s", why).WithHint("%s", action)
+	case state == "timeout":
+		return fault.New("index_timeout", "not ready in time: %s", why).WithHint("ctx index watch")
+	case a.quiet:
+		return nil
+	}
+	p := a.page()
+	p.outcome(markDone, "Ready")
+	return p.err
+}
+
+func (a *App) indexWatchCommand(chosen func(string, *cobra.Command) string) *cobra.Command {
+	var format string
+	var interval int
+	cmd := &cobra.Command{Use: "watch", Short: "Show how the index becomes current", Args: noArguments}
+	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two lines")
+	a.formatFlag(cmd, &format, "text", "text", "jsonl")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		format := chosen(format, cmd)
+		w := selection{true, s.config.Semantic.On, true}
+		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, func(r *status.Report) error {
+			return a.printWatch(r, format)
+		})
+		if err == nil {
+			err = cmd.Context().Err()
+		}
+		if err != nil || state == "ready" {
+			return err
+		}
+		if format != "text" {
+			return reported{exitFailed}
+		}
+		_, why, action := w.stand(r)
+		return fault.New("index_blocked", "not ready: %s", why).WithHint("%s", action)
+	}
+	return cmd
+}
+
+// printWatch writes one line and lets it go at once.
+func (a *App) printWatch(r *status.Report, format string) error {
+	var err error
+	if format != "text" {
+		err = writeLine(a.Stdout, r.Snapshot())
+	} else if !a.quiet {
+		line := joinNonEmpty(", ", r.Lexical.Status, optional(r.IndexedEvents)+" events", "refresh "+r.Refresh.Status, r.Refresh.Reason)
+		_, err = fmt.Fprintln(a.Stdout, line)
+	}
+	if f, ok := a.Stdout.(interface{ Flush() error }); ok && err == nil {
+		err = f.Flush()
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/pluginhost"
+	"github.com/agenthistory/ctx/host/sources"
+)
+
+// pluginRow is one plugin as commands show it. Null members are kept.
+type pluginRow struct {
+	Name        string        `json:"name"`
+	DisplayName string        `json:"display_name"`
+	Version     string        `json:"version"`
+	Trust       sources.Trust `json:"trust"` // built_in for the providers of this program
+	Reason      *string       `json:"reason"`
+	Manifest    *string       `json:"manifest_path"`
+	Executable  *string       `json:"executable"`
+	SHA256      *string       `json:"sha256"`
+	Provider    *string       `json:"provider"`
+	Environment []string      `json:"environment"`
+}
+
+const builtIn sources.Trust = "built_in"
+
+func (s *session) pluginRow(p sources.Plugin) pluginRow {
+	row := pluginRow{
+		Name: p.Name, DisplayName: p.DisplayName, Version: p.Version, Trust: p.Trust, Manifest: &p.Manifest, Environment: []string{},
+	}
+	if p.Reason != "" {
+		row.Reason = &p.Reason
+	}
+	if len(p.Command) > 0 {
+		row.Executable = &p.Command[0]
+	}
+	for i := range s.config.Installed {
+		if decided := &s.config.Installed[i]; decided.Name == p.Name && decided.Trusted {
+			row.SHA256, row.Provider, row.Environment = &decided.SHA256, &decided.Provider.ID, decided.Environment
+		}
+	}
+	return row
+}
+
+func (a *App) pluginsListCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the provider plugins and whether they are trusted",
+		Long: `List the providers of this program and the plugins in the data root's plugins directory and in CTX_HISTORY_PLUGIN_PATH. Nothing of a
+plugin runs before it is trusted.`,
+		Args: noArguments,
+	}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		var rows []pluginRow
+		for _, name := range a.builtin() {
+			rows = append(rows, pluginRow{Name: name, DisplayName: name, Version: version, Trust: builtIn, Provider: &name, Environment: []string{}})
+		}
+		for _, p := range sources.Plugins(s.config) {
+			rows = append(rows, s.pluginRow(p))
+		}
+		if format == "json" {
+			return writeDocument(a.Stdout, map[string]any{"schema_version": 1, "plugins": rows})
+		}
+		p := a.page()
+		var cells [][]string
+		for _, row := range rows {
+			cells = append(cells, []string{row.Name, string(row.Trust), row.Version, s.shortPath(spelled(row.Manifest, "-"))})
+		}
+		p.table([]string{"Plugin", "Trust", "Version", "Manifest"}, cells)
+		p.gap()
+		for _, row := range rows {
+			if row.Reason != nil {
+				p.diagnostic(row.Name+": "+*row.Reason, "")
+			}
+		}
+		return p.err
+	}
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return cmd
+}
+
+func (a *App) pluginsTrustCommand() *cobra.Command {
+	return a.pluginDecision("trust", "Allow a plugin to run, in its present form",
+		`Pin the executable and the manifest of a plugin by their SHA-256, start it once to learn its names, and let refreshes use it from now on.
+When either file changes, the plugin is not trusted any more. Variables that look like secrets are never passed on.`, (*session).trust)
+}
+
+func (a *App) pluginsUntrustCommand() *cobra.Command {
+	return a.pluginDecision("untrust", "Take the trust of a plugin back",
+		"Never start a plugin again. What was indexed through it stays.", (*session).untrust)
+}
+
+// decision is what trust and untrust answer.
+type decision struct {
+	SchemaVersion int       `json:"schema_version"`
+	Operation     string    `json:"operation"`
+	Changed       bool      `json:"changed"`
+	Plugin        pluginRow `json:"plugin"`
+	Refused       []string  `json:"refused_environment"`
+}
+
+func (a *App) pluginDecision(operation, short, long string, decide func(*session, context.Context, string) (decision, error)) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: operation + " NAME", Short: short, Long: long, Args: exactlyOne("the name of a plugin")}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		done, err := decide(s, cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		done.SchemaVersion, done.Operation = 1, operation
+		if format == "json" {
+			return writeDocument(a.Stdout, done)
+		}
+		p, row := a.page(), done.Plugin
+		p.outcome(markDone, "The plugin %s is %s", row.Name, row.Trust)
+		p.section("", field{"Provider", spelled(row.Provider, "")}, field{"Executable", spelled(row.Executable, "")}, field{"SHA-256", spelled(row.SHA256, "")},
+			field{"Sees", strings.Join(row.Environment, " ")}, field{"Refused", strings.Join(done.Refused, " ")})
+		if row.Trust == sources.Trusted {
+			p.next("ctx sources --provider "+*row.Provider, "ctx import --all")
+		}
+		return p.err
+	}
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return cmd
+}
+
+// plugin finds an installed plugin by its name.
+func (s *session) plugin(name string) (sources.Plugin, error) {
+	all := sources.Plugins(s.config)
+	i := slices.IndexFunc(all, func(p sources.Plugin) bool { return p.Name == name })
+	if i < 0 {
+		return sources.Plugin{}, fault.New(fault.NotFound, "no plugin is called %s", quoteWord(name)).WithHint("ctx plugins list")
+	}
+	return all[i], nil
+}
+
+func (s *session) trust(ctx context.Context, name string) (decision, error) {
+	p, err := s.plugin(name)
+	if err != nil {
+		return decision{}, err
+	}
+	pin, err := p.Pin()
+	if err != nil {
+		return decision{}, err
+	}
+	starter := s.plugins()
+	running, err := starter.launcher.Start(ctx, pluginhost.Spec{Name: p.Name, Command: p.Command, SHA256: pin})
+	if err != nil {
+		return decision{}, err
+	}
+	defer running.Close()
+	decided, refused, err := p.Accept(s.config, pin, running.Descriptor(), s.app.builtin())
+	if err != nil {
+		return decision{}, err
+	}
+	return s.decide(p, decided, p.Trust != sources.Trusted, append([]string{}, refused...))
+}
+
+func (s *session) untrust(_ context.Context, name string) (decision, error) {
+	p, err := s.plugin(name)
+	i := slices.IndexFunc(s.config.Installed, func(i config.Installed) bool { return i.Name == name })
+	if i < 0 {
+		return decision{Plugin: s.pluginRow(p), Refused: []string{}}, err // nobody ever trusted it
+	}
+	decided := s.config.Installed[i]
+	changed := decided.Trusted
+	decided.Trusted = false
+	if err != nil {
+		p = sources.Plugin{Name: name, DisplayName: name, Manifest: decided.Manifest, Trust: sources.Untrusted}
+	}
+	return s.decide(p, decided, changed, []string{})
+}
+
+// decide keeps a decision and shows the plugin as it is then.
+func (s *session) decide(p sources.Plugin, decided config.Installed, changed bool, refused []string) (decision, error) {
+	if changed {
+		if err := config.EditInstalled(s.dataRoot, decided); err != nil {
+			return decision{}, err
+		}
+	}
+	fresh, err := s.reloaded()
+	if err != nil {
+		return decision{}, err
+	}
+	if now, err := fresh.plugin(p.Name); err == nil {
+		p = now
+	}
+	return decision{Changed: changed, Plugin: fresh.pluginRow(p), Refused: refused}, nil
+}

@@ -1,0 +1,402 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
+)
+
+// job is a request that waits for its attempt, or is served by it.
+type job struct {
+	Request
+	state, phase string
+	seen         []*follower
+}
+
+// covers reports whether one run answers two requests.
+func (r Request) covers(o Request) bool {
+	return r.scope() == o.scope() && r.Path == o.Path && r.Resume == o.Resume && r.Reset == o.Reset && reflect.DeepEqual(r.Environment, o.Environment)
+}
+
+// scope is the part of the schedule that a run settles.
+func (r Request) scope() string {
+	if r.Provider != "" {
+		return r.Provider
+	}
+	return everything
+}
+
+// attempt is a run of the refresh. The fields below done are written by its goroutine before done is closed.
+type attempt struct {
+	Attempt
+	request Request
+	marked  bool // changes of its scope had been seen
+	jobs    []*job
+	started time.Time
+	cancel  context.CancelFunc
+	last    atomic.Pointer[refresh.Progress]
+
+	done   chan *attempt
+	report *refresh.Report
+	err    error
+}
+
+// final is the answer to a request, kept for a caller that lost its connection.
+type final struct {
+	id     string
+	answer answer
+}
+
+// follower is a connection that is told what happens.
+type follower struct {
+	job   *job // nil: it asked for nothing
+	lines chan answer
+}
+
+const followerRoom = 32
+
+// show passes a progress event on, unless the connection is slow: progress may be lost, the end may not.
+func (f *follower) show(a answer) {
+	if len(f.lines) < followerRoom/2 {
+		f.lines <- a
+	}
+}
+
+func (f *follower) end(a answer) {
+	f.lines <- a
+	close(f.lines)
+}
+
+// admit takes a request. One that was answered already, or that waits already, is not taken twice.
+func (d *daemon) admit(r *Request) (*follower, error) {
+	f := &follower{lines: make(chan answer, followerRoom)}
+	for _, old := range d.finals {
+		if old.id == r.ID {
+			f.end(old.answer)
+			return f, nil
+		}
+	}
+	d.active = time.Now()
+	if f.job = d.find(r.ID); f.job == nil {
+		if d.replaced() {
+			d.ending = "completed"
+			return nil, fault.New(endingCode, "the background process makes room for a new version").WithRetry(true)
+		}
+		if len(d.pending) >= maxPending {
+			return nil, fault.New(fault.ResourceUnavailable, "%d requests wait already", len(d.pending)).WithRetry(true)
+		}
+		if err := d.store(r); err != nil {
+			return nil, err
+		}
+		f.job = &job{Request: *r, state: stateQueued, phase: phaseDirect}
+		if d.attempt != nil {
+			f.job.phase = phaseAttached
+		}
+		d.pending = append(d.pending, f.job)
+	}
+	f.job.seen = append(f.job.seen, f)
+	d.followers[f] = true
+	return f, nil
+}
+
+// find returns the living request of an id.
+func (d *daemon) find(id string) *job {
+	jobs := d.pending
+	if d.attempt != nil {
+		jobs = append(jobs[:len(jobs):len(jobs)], d.attempt.jobs...)
+	}
+	for _, j := range jobs {
+		if j.ID == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// follow lets a connection see what is under way. It ends when nothing is.
+func (d *daemon) follow() *follower {
+	f := &follower{lines: make(chan answer, followerRoom)}
+	if !d.busy() {
+		f.end(answer{End: true})
+		return f
+	}
+	d.followers[f] = true
+	return f
+}
+
+// busy reports whether something that a waiting person means is under way: a run, a request, or changes that were seen.
+func (d *daemon) busy() bool {
+	return d.attempt != nil || len(d.pending) > 0 || len(d.schedule.marks) > 0 && d.schedule.blocked.wait == 0
+}
+
+// leave forgets a connection that went away. Its request goes on.
+func (d *daemon) leave(f *follower) { delete(d.followers, f) }
+
+// launch starts a run, with all the waiting requests that it answers.
+func (d *daemon) launch(r Request) {
+	if d.vanished = d.place.gone(d.lock); d.vanished {
+		d.ending = "stopped"
+		return
+	}
+	a := &attempt{request: r, started: time.Now(), done: make(chan *attempt, 1)}
+	a.Attempt = Attempt{ID: uuid.NewString(), Trigger: r.Trigger, Scope: "all", State: stateRunning, StartedAtMS: a.started.UnixMilli()}
+	if r.Provider != "" {
+		a.Scope = r.Provider
+	}
+	if r.Path != "" {
+		a.Scope = "path"
+	}
+	waiting := d.pending[:0]
+	for _, j := range d.pending {
+		if r.Intent != Import || !r.covers(j.Request) {
+			waiting = append(waiting, j)
+			continue
+		}
+		if j.state = stateRunning; j.phase == phaseAttached {
+			j.phase = phaseSuccessor
+		}
+		a.jobs, a.Requests = append(a.jobs, j), append(a.Requests, j.ID)
+	}
+	d.pending = waiting
+	for _, j := range d.pending {
+		j.phase = phaseAttached
+	}
+	d.settle(r.Environment)
+	if r.Path == "" {
+		a.marked = d.schedule.take(r.scope())
+	}
+	ctx, cancel := context.WithCancel(d.ctx)
+	a.cancel = cancel
+	d.attempt = a
+	plugins := d.Plugins(d.config)
+	req := refresh.Request{
+		Config: d.config, Store: d.Store, Plugins: plugins, Resolve: plugins.Resolve, Executable: d.Executable, All: r.All, Provider: r.Provider, Path: r.Path,
+		Resume: r.Resume, Reset: r.Reset, Trigger: r.Trigger, Log: d.log, MergeLater: true,
+		Progress: func(p refresh.Progress) { a.last.Store(&p); d.post(func() { d.show(a, p) }) },
+	}
+	go func() {
+		defer cancel()
+		a.report, a.err = refresh.Run(ctx, req)
+		a.done <- a
+	}()
+}
+
+// settle reads the settings of the next run, in the surroundings of whoever asks for it. The daemon stays in them.
+func (d *daemon) settle(s *Surroundings) {
+	before := d.Environment
+	if s != nil {
+		d.Environment = s.environment(os.LookupEnv, before)
+	}
+	if d.load(); d.replan || !reflect.DeepEqual(before, d.Environment) {
+		d.look()
+	}
+}
+
+// post hands a function to the loop, or drops it when there is no loop any more.
+func (d *daemon) post(f func()) {
+	select {
+	case d.tasks <- f:
+	case <-d.over:
+	}
+}
+
+// show tells the progress of an attempt to everybody who follows.
+func (d *daemon) show(a *attempt, p refresh.Progress) {
+	if p.Done {
+		return // the end is told with its outcome
+	}
+	for f := range d.followers {
+		f.show(answer{Progress: &Progress{Progress: p, Standing: d.standing(f.job, a)}})
+	}
+}
+
+// standing describes where a request stands; a follower without a request sees maintenance.
+func (d *daemon) standing(j *job, a *attempt) Standing {
+	s := Standing{Maintenance: j == nil}
+	if a != nil {
+		s.AttemptID, s.AttemptState, s.OwnerState = a.ID, a.State, a.State
+		if len(a.Requests) > 0 {
+			s.OwnerID = a.Requests[0]
+		}
+	}
+	if j != nil {
+		s.RequestID, s.LogicalID, s.RequestState, s.Phase = j.ID, j.ID, j.state, j.phase
+		if a == nil {
+			s.Phase = phaseWaiting
+		}
+	}
+	return s
+}
+
+// finished settles an attempt and answers its requests.
+func (d *daemon) finished(a *attempt) {
+	d.conclude(a)
+	now := time.Now()
+	d.active, d.crashes = now, 0
+	if a.Changed || a.State == stateFailed {
+		d.keep("running")
+	}
+	if a.Changed {
+		d.calmAt, d.reclaimAt = now.Add(calmAfter), now.Add(reclaimAfter)
+	}
+	if d.busy() {
+		return
+	}
+	for f := range d.followers {
+		d.leave(f)
+		f.end(answer{End: true})
+	}
+}
+
+// conclude records how an attempt ended, and answers its requests.
+func (d *daemon) conclude(a *attempt) {
+	d.attempt = nil
+	now := time.Now()
+	a.FinishedAtMS = now.UnixMilli()
+	reply := answer{End: true}
+	switch {
+	case a.err != nil:
+		a.State, a.Outcome, a.LastError = stateFailed, fault.Code(a.err), fault.From(a.err).Message
+		reply.Fault = wrongOf(a.err)
+		if errors.Is(a.err, context.Canceled) || d.ctx.Err() != nil {
+			d.requeue(a)
+			return
+		}
+		d.log("refresh of %s failed: %s", a.Scope, fault.From(a.err).Detail())
+		if a.marked {
+			d.schedule.broke(a.request.scope(), now)
+		}
+	default:
+		a.outcome()
+		d.mergeDue = d.mergeDue || a.report.MergeDue
+		if a.request.Path == "" {
+			d.schedule.ended(a.request.scope(), retryable(a.report), now.Sub(a.started), now)
+		}
+		wire, err := reportOf(a.report)
+		if reply.Report = wire; err != nil {
+			reply.Fault = wrongOf(err)
+		}
+	}
+	d.history = append(d.history, a.Attempt)
+	d.history = d.history[max(0, len(d.history)-historyLength):]
+	for _, j := range a.jobs {
+		j.state, j.phase = a.State, phaseTerminal
+		told := reply
+		s := d.standing(j, a)
+		s.Outcome = a.Outcome
+		told.Standing = &s
+		if p := a.last.Load(); p != nil { // the last event says that it is done
+			for _, f := range j.seen {
+				f.show(answer{Progress: &Progress{Progress: *p, Standing: s}})
+			}
+		}
+		d.answer(j, told)
+	}
+}
+
+// requeue keeps the requests of an attempt that was stopped with the daemon: the next daemon serves them.
+func (d *daemon) requeue(a *attempt) {
+	for _, j := range a.jobs {
+		j.state = stateQueued
+	}
+	d.pending = append(a.jobs, d.pending...)
+}
+
+// answer ends a request.
+func (d *daemon) answer(j *job, told answer) {
+	_ = os.Remove(d.place.job(j.ID))
+	d.finals = append(d.finals, final{j.ID, told})
+	d.finals = d.finals[max(0, len(d.finals)-maxPending):]
+	for _, f := range j.seen {
+		if d.followers[f] {
+			d.leave(f)
+			f.end(told)
+		}
+	}
+}
+
+// outcome fills in what a report says about its attempt, and who asked in its rows.
+func (a *attempt) outcome() {
+	r := a.report
+	a.State, a.Outcome, a.Generation, a.Changed = statePublished, string(r.Outcome), r.Generation, r.Totals.Change == refresh.Changed
+	if r.Outcome == refresh.Success {
+		a.Outcome = "completed"
+	}
+	if r.Outcome == refresh.Failure {
+		a.State, a.Outcome = stateFailed, "source_failures"
+		for _, row := range r.Failures() {
+			a.LastError = row.Detail
+			break
+		}
+	}
+	if len(a.jobs) == 0 {
+		return
+	}
+	meta := &refresh.Owner{Owner: "daemon", Operation: "core_refresh", Trigger: a.Trigger, Provenance: "explicit_command"}
+	for _, row := range r.Sources {
+		if p, ok := row.(*refresh.ProviderRow); ok {
+			p.RequestID, p.Request = a.jobs[0].ID, meta
+		}
+	}
+}
+
+// retryable names the providers with sources that may be readable later, without having changed.
+func retryable(r *refresh.Report) map[string]bool {
+	failing := map[string]bool{}
+	for _, row := range r.Failures() {
+		if row.Class != "malformed_source" && row.Class != "unsupported_schema" {
+			failing[row.Provider] = true
+		}
+	}
+	return failing
+}
+
+const maxRequest = 12 << 10
+
+func marshalRequest(r *Request) ([]byte, error) {
+	text, err := json.Marshal(r)
+	if err == nil && len(text) > maxRequest {
+		err = fault.New(fault.InvalidRequest, "the request and the variables that name places of histories are too long")
+	}
+	return append(text, '\n'), err
+}
+
+// readRequest reads a request that was kept. A file of another name, or with another content, is none.
+func readRequest(file string) (*Request, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Request)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, err
+	}
+	if !r.valid() || filepath.Base(file) != r.ID+".json" {
+		return nil, fmt.Errorf("%s holds no request", file)
+	}
+	return r, nil
+}
+
+// valid checks what a caller or a file says.
+func (r *Request) valid() bool {
+	id, err := uuid.Parse(r.ID)
+	chosen := 0
+	if r.All {
+		chosen++
+	}
+	if r.Provider != "" {
+		chosen++
+	}
+	return err == nil && id.String() == r.ID && r.Intent == Import && chosen == 1 && (r.Path == "" || filepath.IsAbs(r.Path) && r.Provider != "")
+}

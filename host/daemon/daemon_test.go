@@ -1,0 +1,560 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
+	"github.com/agenthistory/ctx/host/status"
+)
+
+func TestOneDaemon(t *testing.T) {
+	w := newWorld(t)
+	over, stop := w.start()
+	if err := Run(context.Background(), w.options); fault.Code(err) != "already_running" {
+		t.Errorf("the second daemon: %v", err)
+	}
+	info, err := os.Stat(w.health().Address)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the endpoint: %v %v", info, err)
+	}
+	stop()
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if d, h := w.Observe(context.Background()); d.Status != "stopped" || d.Running || h != nil || d.FinishedAtMS == 0 {
+		t.Errorf("after the end: %+v", d)
+	}
+	w.start() // the lock and the endpoint are free again
+}
+
+// Looking at a data root where nobody ever worked makes nothing there.
+func TestObserveMakesNothing(t *testing.T) {
+	w := newWorld(t)
+	for mode, want := range map[string]string{"manual": "disabled", "auto": "stopped"} {
+		w.configure("[indexing]\nmode = \"" + mode + "\"\n")
+		w.load()
+		d, h := w.Observe(context.Background())
+		if d.Status != want || d.Enabled != (mode == "auto") || d.Running || h != nil || d.LockPath != filepath.Join(w.root, "daemon", "daemon.lock") ||
+			d.Supervisor.Status == "" || d.Jobs.CoreRefresh.Status != "not_running" {
+			t.Errorf("%s: %+v", mode, d)
+		}
+	}
+	if entries, err := os.ReadDir(w.root); err != nil || len(entries) != 1 {
+		t.Errorf("%v %v", entries, err)
+	}
+}
+
+func TestStopEndsIt(t *testing.T) {
+	w := newWorld(t)
+	over, _ := w.start()
+	if err := w.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if err := w.Stop(context.Background()); err != nil {
+		t.Errorf("stopping nothing: %v", err)
+	}
+}
+
+func TestChangeIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.idle()
+	before := w.provider.listed.Load()
+	write(t, filepath.Join(w.home, ".claude", "projects", "a"), "x")
+	w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
+	w.idle()
+	if h := w.health(); h.Last.Trigger != "automatic" || h.Last.Scope != "claude" || h.Watch.Mode != "native" {
+		t.Errorf("the attempt: %+v, %+v", h.Last, h.Watch)
+	}
+}
+
+// A wake runs what is due, and nothing when nothing changed.
+func TestWakeAloneCostsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.idle()
+	before := w.provider.listed.Load()
+	for range 50 {
+		if !w.Ensure(context.Background(), "search") {
+			t.Fatal("the daemon was not reached")
+		}
+	}
+	w.idle()
+	if n := w.provider.listed.Load(); n != before {
+		t.Errorf("%d attempts for nothing", n-before)
+	}
+}
+
+func TestPolling(t *testing.T) {
+	w := newWorld(t)
+	w.options.Poll = 20 * time.Millisecond
+	w.options.limit = 2 // the home and the data root, but no route
+	mkdir(t, w.home, ".claude", "projects", "p")
+	w.start()
+	w.idle()
+	if h := w.health(); h.Watch.Mode != "polling" || len(h.Watch.Polled) != 1 || h.Watch.Polled[0].Reason == "" {
+		t.Fatalf("watch: %+v", h.Watch)
+	}
+	before := w.provider.listed.Load()
+	write(t, filepath.Join(w.home, ".claude", "projects", "p", "a"), "x")
+	w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
+}
+
+// A request that comes while an attempt runs follows it, and is answered by one successor, together with its equals.
+func TestRequestsShareOneSuccessor(t *testing.T) {
+	w := newWorld(t)
+	w.provider.blocked = make(chan struct{})
+	w.start()
+	w.until("the first inventory", func() bool { return w.provider.listed.Load() == 1 })
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	phases := map[string]bool{}
+	for range 4 {
+		wait.Go(func() {
+			report, standing, err := w.Refresh(context.Background(), w.request("import"), func(p Progress) {
+				mu.Lock()
+				phases[p.Standing.Phase] = true
+				mu.Unlock()
+			})
+			if err != nil || report.Outcome != refresh.Success || standing.Phase != phaseTerminal || standing.RequestState != statePublished ||
+				standing.Outcome != "completed" {
+				t.Errorf("%+v %+v %v", report, standing, err)
+				return
+			}
+			row, ok := report.Sources[0].(*refresh.ProviderRow)
+			if !ok || row.RequestID == "" || row.Request.Owner != "daemon" || row.Request.Trigger != "import" {
+				t.Errorf("row %+v", report.Sources)
+			}
+		})
+	}
+	w.until("the requests", func() bool { return w.health().Pending == 4 })
+	if files, _ := filepath.Glob(filepath.Join(w.root, "daemon", "jobs", "*")); len(files) != 4 {
+		t.Errorf("%d requests are kept", len(files))
+	}
+	w.until("progress of the running attempt", func() bool { mu.Lock(); defer mu.Unlock(); return phases[phaseAttached] })
+	close(w.provider.blocked)
+	wait.Wait()
+	w.idle()
+	if n := w.provider.listed.Load(); n != 2 {
+		t.Errorf("%d attempts, want the running one and one successor", n)
+	}
+	if files, _ := filepath.Glob(filepath.Join(w.root, "daemon", "jobs", "*")); len(files) != 0 {
+		t.Errorf("answered requests are kept: %q", files)
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.provider.blocked = make(chan struct{})
+	w.start()
+	for n := range maxPending + 1 {
+		s, err := w.Submit(context.Background(), w.request("setup"))
+		if n < maxPending && (err != nil || s.RequestState != stateQueued || s.Phase != phaseAttached) {
+			t.Fatalf("request %d: %+v %v", n, s, err)
+		}
+		if n == maxPending && (fault.Code(err) != fault.ResourceUnavailable || fault.From(err).Retryable == nil) {
+			t.Errorf("one too many: %v", err)
+		}
+	}
+	close(w.provider.blocked)
+	w.idle()
+}
+
+// A request survives the daemon that took it, and is answered by the next one under the same id.
+func TestRequestSurvivesACrash(t *testing.T) {
+	w := newWorld(t)
+	p := place{w.root}
+	mkdir(t, p.jobs())
+	r := w.request("setup")
+	text, err := marshalRequest(&r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, p.job(r.ID), string(text))
+	write(t, p.job("no-request"), "{}")
+	write(t, p.job(uuid.NewString()), string(text)) // under a wrong name
+	w.provider.blocked = make(chan struct{})
+	w.start()
+	w.until("the attempt", func() bool { return w.provider.listed.Load() == 1 })
+	if h := w.health(); h.Running == nil || len(h.Running.Requests) != 1 || h.Running.Requests[0] != r.ID {
+		t.Errorf("running: %+v", h.Running)
+	}
+	close(w.provider.blocked)
+	if _, s, err := w.Refresh(context.Background(), r, nil); err != nil || s.RequestID != r.ID {
+		t.Errorf("%+v %v", s, err)
+	}
+	w.idle()
+	if _, s, err := w.Refresh(context.Background(), r, nil); err != nil || s.Phase != phaseTerminal {
+		t.Errorf("asked again: %+v %v", s, err)
+	}
+	if files, _ := filepath.Glob(p.job("*")); len(files) != 0 {
+		t.Errorf("left: %q", files)
+	}
+}
+
+// Where histories lie is what the shell of the last explicit command says; the daemon goes on watching there.
+func TestRequestBringsItsSurroundings(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	other := mkdir(t, w.home, "other", ".claude", "projects")
+	r := w.request("import")
+	r.Environment.Home = filepath.Join(w.home, "other")
+	if _, _, err := w.Refresh(context.Background(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.idle()
+	before := w.provider.listed.Load()
+	write(t, filepath.Join(other, "a"), "x")
+	w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
+}
+
+// A whole attempt that fails is tried again by itself, and status does not call that work in progress.
+func TestBlocked(t *testing.T) {
+	w := newWorld(t)
+	var full atomic.Bool
+	w.options.Store = core.Open(filepath.Join(w.root, "core"), core.Options{Write: func(int) error {
+		if full.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	}})
+	full.Store(true)
+	w.start()
+	w.until("the failure", func() bool { h := w.health(); return h.Blocked && h.Running == nil })
+	report := &status.Report{}
+	Present(report, w.health())
+	if report.Refresh.Status != "stale" || report.Refresh.RequestState != stateFailed || report.Refresh.LastError == "" {
+		t.Errorf("%+v", report.Refresh)
+	}
+	full.Store(false)
+	if _, _, err := w.Refresh(context.Background(), w.request("import"), nil); err != nil {
+		t.Fatal(err) // a request does not wait for the retry
+	}
+	w.until("an end of the wait", func() bool { return !w.health().Blocked })
+}
+
+// A daemon that is stopped keeps the requests that it did not answer.
+func TestStopKeepsRequests(t *testing.T) {
+	w := newWorld(t)
+	w.provider.blocked = make(chan struct{})
+	over, stop := w.start()
+	r := w.request("setup")
+	if _, err := w.Submit(context.Background(), r); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := w.ended(over); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(place{w.root}.job(r.ID)); err != nil {
+		t.Fatal(err)
+	}
+	close(w.provider.blocked)
+	w.start()
+	w.until("its answer", func() bool { _, err := os.Stat(place{w.root}.job(r.ID)); return os.IsNotExist(err) })
+}
+
+func TestDataRootGoes(t *testing.T) {
+	w := newWorld(t)
+	over, _ := w.start()
+	w.idle()
+	if err := os.RemoveAll(w.root); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(w.root); !os.IsNotExist(err) {
+		t.Error("the data root came back")
+	}
+}
+
+func TestDataRootIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	over, _ := w.start()
+	w.idle()
+	if err := os.Rename(filepath.Join(w.root, "daemon"), filepath.Join(w.root, "old")); err != nil {
+		t.Fatal(err)
+	}
+	w.ended(over)
+	w.start() // the next one does not mind
+}
+
+func TestManualModeEndsIt(t *testing.T) {
+	w := newWorld(t)
+	over, _ := w.start()
+	w.idle()
+	w.configure("[indexing]\nmode = \"manual\"\n")
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if err := Run(context.Background(), w.options); fault.Code(err) != disabledCode {
+		t.Errorf("in manual mode: %v", err)
+	}
+	w.options.Force = true
+	w.start()
+}
+
+func TestConfigIsReadAgain(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.idle()
+	w.configure("[sources\n")
+	w.until("the failure", func() bool { return w.health().Config.Failed != "" })
+	before := w.provider.listed.Load()
+	w.configure("[sources]\nautomatic = false\n")
+	w.until("the new settings", func() bool { return w.health().Config.Failed == "" && w.health().Watch.Routes == 0 })
+	w.idle()
+	if n := w.provider.listed.Load(); n != before {
+		t.Errorf("%d inventories of a provider without a route", n-before)
+	}
+}
+
+// Without anything to read, and without anybody who asks, a daemon ends.
+func TestPointless(t *testing.T) {
+	w := newWorld(t)
+	if err := os.RemoveAll(filepath.Join(w.home, ".claude")); err != nil {
+		t.Fatal(err)
+	}
+	w.options.pointless = 50 * time.Millisecond
+	over, _ := w.start()
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if d, _ := w.Observe(context.Background()); d.Status != "completed" {
+		t.Errorf("status %s", d.Status)
+	}
+}
+
+func TestReplacedProgram(t *testing.T) {
+	w := newWorld(t)
+	w.options.Executable = filepath.Join(w.home, "ctx")
+	write(t, w.options.Executable, "version 1")
+	over, _ := w.start()
+	w.idle()
+	write(t, w.options.Executable, "version 2")
+	h, err := w.ask(context.Background(), call{Op: opWake})
+	if err != nil || !h.Ending {
+		t.Errorf("%+v %v", h, err)
+	}
+	w.ended(over)
+}
+
+func TestNotWritable(t *testing.T) {
+	w := newWorld(t)
+	write(t, filepath.Join(w.root, "daemon"), "a file where the directory should be")
+	if err := Run(context.Background(), w.options); fault.Code(err) != fault.ResourceUnavailable || !strings.Contains(err.Error(), "nothing is refreshed") {
+		t.Errorf("%v", err)
+	}
+	if w.Ensure(context.Background(), "search") {
+		t.Error("a search believes that a daemon was started")
+	}
+}
+
+// The right to write is lost and comes back: requests say so, and the daemon goes on.
+func TestPermissionIsLost(t *testing.T) {
+	if os.Geteuid() <= 0 {
+		t.Skip("nothing is forbidden to this user")
+	}
+	w := newWorld(t)
+	w.start()
+	w.idle()
+	if err := os.Chmod(filepath.Join(w.root, "daemon", "jobs"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Refresh(context.Background(), w.request("import"), nil); fault.Code(err) != fault.ResourceUnavailable {
+		t.Errorf("%v", err)
+	}
+	if err := os.Chmod(filepath.Join(w.root, "daemon", "jobs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Refresh(context.Background(), w.request("import"), nil); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhoMayStartOne(t *testing.T) {
+	w := newWorld(t)
+	if w.Ensure(context.Background(), "search") {
+		t.Error("a search started a daemon where ctx was never set up")
+	}
+	mkdir(t, w.root, "core")
+	if !w.recoverable() {
+		t.Error("a search may not recover the daemon")
+	}
+	p := place{w.root}
+	mkdir(t, p.dir())
+	for _, tt := range []struct {
+		started time.Duration
+		want    bool
+	}{{-time.Second, false}, {-time.Minute, true}, {time.Hour, true}} { // the last one: the clock was set back
+		if err := p.write(state{Status: "running", Crashes: maxCrashes, StartedAtMS: time.Now().Add(tt.started).UnixMilli()}); err != nil {
+			t.Fatal(err)
+		}
+		if w.recoverable() != tt.want {
+			t.Errorf("crashed, started %v ago: recoverable %v", tt.started, !tt.want)
+		}
+	}
+	w.configure("[indexing]\nmode = \"manual\"\n")
+	w.load()
+	if w.Suppressed() != disabledCode || w.Ensure(context.Background(), "search") {
+		t.Error("manual mode does not keep one from starting")
+	}
+	w.Config.Indexing.Mode, w.Config.Daemon.AutostartOff = config.ModeAuto, true
+	if _, err := w.Start(context.Background(), "import"); fault.Code(err) != Unavailable {
+		t.Errorf("autostart off: %v", err)
+	}
+}
+
+func TestStaleLock(t *testing.T) {
+	w := newWorld(t)
+	p := place{w.root}
+	mkdir(t, p.dir())
+	write(t, p.lock(), "")
+	write(t, p.defaultSocket(), "") // what a killed daemon leaves behind
+	if err := p.write(state{Status: "running", PID: 1, Address: p.defaultSocket()}); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := w.Observe(context.Background()); d.Status != "stale_lock" || d.Running || d.LockIdentity.Active {
+		t.Errorf("%+v", d)
+	}
+	w.start()
+}
+
+// A path that is too long for a socket gets a short one in a private directory.
+func TestLongPath(t *testing.T) {
+	w := newWorld(t)
+	w.root = mkdir(t, w.root, strings.Repeat("x", 120))
+	w.options.DataRoot = w.root
+	w.load()
+	w.start()
+	if h := w.health(); len(h.Address) > longestSocket {
+		t.Errorf("address %s", h.Address)
+	}
+}
+
+func TestStrangeCallers(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	w.idle()
+	for _, line := range []string{"", "\n", "no json\n", `{"op":"health"}` + "\n", `{"protocol":1,"op":"dance"}` + "\n", strings.Repeat("x", 1<<20),
+		`{"protocol":1,"op":"refresh"}` + "\n", `{"protocol":1,"op":"refresh","request":{"request_id":"../../x","intent":"selected_import","all":true}}` + "\n"} {
+		conn, err := net.Dial("unix", w.health().Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Write([]byte(line))
+		conn.Close()
+	}
+	err := w.exchange(context.Background(), call{Op: opRefresh, Request: &Request{ID: "../../x", Intent: Import, All: true}}, func(answer) {})
+	if fault.Code(err) != fault.InvalidRequest {
+		t.Errorf("a request with a path for an id: %v", err)
+	}
+	if h := w.health(); h == nil || h.Pending != 0 {
+		t.Errorf("afterwards: %+v", h)
+	}
+}
+
+func TestHealthFitsIntoALine(t *testing.T) {
+	t.Parallel()
+	d := &daemon{watcher: &watcher{}, schedule: newSchedule(), started: time.Now()}
+	for range 64 {
+		d.routes = append(d.routes, d.routes...)
+		d.polled = append(d.polled, &polled{Polled: Polled{"claude", "/" + strings.Repeat("long/", 100), "it has too many directories to watch"}})
+	}
+	text, err := json.Marshal(answer{Health: d.health()})
+	if err != nil || len(text) > maxLine {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
+
+func TestReportTravels(t *testing.T) {
+	t.Parallel()
+	n, gen := uint64(0), "g1"
+	offset := uint64(7)
+	r := &refresh.Report{SchemaVersion: 2, Outcome: refresh.WithFailures, Generation: gen, MergeDue: true, Sources: []any{
+		&refresh.ProviderRow{Provider: "claude", PublishedGeneration: &gen}, &refresh.PathRow{Provider: "claude", Path: "/x"},
+		&refresh.FailureRow{Provider: "claude", Class: "unreadable", Detail: "no"},
+		&refresh.RejectionRow{RejectedRecord: refresh.RejectedRecord{Line: 3, ByteOffset: &offset}},
+	}}
+	r.Totals.Current.Sources = &n // zero is not the same as unknown
+	r.Receipt = refresh.Receipt{State: "published", Providers: map[string]refresh.ProviderReceipt{"claude": {Sources: 1}}}
+	wire, err := reportOf(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back report
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	got, err := back.report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(r)
+	if have, _ := json.Marshal(got); string(have) != string(want) || got.Generation != gen || got.Receipt.Providers["claude"].Sources != 1 {
+		t.Errorf("came as %s\nsent as %s", have, want)
+	}
+	if len(got.Failures()) != 1 {
+		t.Error("the rows lost their kinds")
+	}
+	back.Kinds = back.Kinds[:1]
+	if _, err := back.report(); err == nil {
+		t.Error("a torn report was taken")
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(`{"request_id":"0b6f8f0e-54a8-4b8c-9d6f-0f3c1f5f7a01","intent":"selected_import","trigger":"import","all":true}`))
+	f.Add([]byte(`{"request_id":"..","intent":"selected_import","provider":"claude","exact_source":"x"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var r Request
+		if json.Unmarshal(text, &r) != nil || !r.valid() {
+			return
+		}
+		if filepath.Base(r.ID) != r.ID || r.Path != "" && !filepath.IsAbs(r.Path) {
+			t.Errorf("taken: %+v", r)
+		}
+	})
+}
+
+func TestServiceFiles(t *testing.T) {
+	t.Parallel()
+	c := &Control{Config: &config.Config{DataRoot: "/home/u/.ctx"}, Executable: `/opt/my tools/c"tx`}
+	c.Config.Environment = config.NewEnvironment(config.Linux, "/home/u", "/", 1000, func(string) (string, bool) { return "", false })
+	linux, ok := c.unit("linux")
+	if !ok || linux.file != "/home/u/.config/systemd/user/ctx.service" ||
+		!strings.Contains(linux.text, `ExecStart="/opt/my tools/c\"tx" "--data-root" "/home/u/.ctx" "daemon" "run"`) {
+		t.Errorf("%s\n%s", linux.file, linux.text)
+	}
+	c.Config.DataRoot = "/srv/a&b"
+	mac, ok := c.unit("darwin")
+	if !ok || !strings.Contains(mac.text, "<string>/srv/a&amp;b</string>") || !strings.HasPrefix(filepath.Base(mac.file), "io.github.agenthistory.ctx-") {
+		t.Errorf("%s\n%s", mac.file, mac.text)
+	}
+	if _, ok := c.unit("windows"); ok {
+		t.Error("a service on windows")
+	}
+}
