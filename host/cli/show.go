@@ -144,6 +144,8 @@ func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *tr
 		return transcript.WriteJSON(w)
 	case format == "jsonl":
 		return transcript.WriteJSONL(w)
+	case format == "html":
+		return t.html(w, transcript)
 	case format == "markdown":
 		return t.markdown(p, transcript)
 	case toFile:
