@@ -34,10 +34,11 @@ lint:
 cross: ## the three systems must compile
 	for os in linux darwin windows; do GOOS=$$os $(GO) build -o /dev/null ./cmd/ctx || exit 1; done
 
-e2e: build ## with programs of others: MCP clients, parsers of configuration files, a browser
+e2e: build ## with programs of others: MCP clients, parsers of configuration files, a browser, strace
 	./test/e2e/run $(BIN)/ctx
 	./test/clients/run $(BIN)/ctx
 	./test/page/run $(BIN)/ctx
+	./test/network/run $(BIN)/ctx
 
 test-long: ## what the tests only sample: 200 refreshes under eight servers
 	CTX_TEST_REFRESHES=200 $(GO) test -count=1 -run TestServersDuringRefreshes ./host/mcp
