@@ -370,3 +370,41 @@ func TestDiskFullInTheBackground(t *testing.T) {
 		t.Errorf("the next refresh says %s", report.Totals.Change)
 	}
 }
+
+// Segments are merged in the background without changing what is stored, and a generation goes when its last reader does.
+func TestMergeInTheBackground(t *testing.T) {
+	w := newLiveWorld(t, 3)
+	w.all()
+	reader, err := w.store.Pin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 20 {
+		w.write(w.session(n%3), os.O_APPEND, line(n%3, n+1, "one more"))
+		w.all()
+	}
+	segments := func() int {
+		g, err := w.store.Pin(context.Background())
+		if err != nil {
+			return -1
+		}
+		defer g.Close()
+		return len(g.Manifest().Segments)
+	}
+	w.until("a merge", func(h *daemon.Health) bool { return !h.Merging && segments() < 16 })
+	if check, err := w.store.Verify(context.Background(), true, nil); err != nil || !check.OK() {
+		t.Errorf("%+v %v", check, err)
+	}
+	if held, err := w.store.Reclaim(context.Background()); err != nil || held != 1 {
+		t.Errorf("%d generations are held by one reader, %v", held, err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := w.store.Reclaim(context.Background()); err != nil || held != 0 {
+		t.Errorf("%d generations are held by nobody, %v", held, err)
+	}
+	if report := w.all(); report.Totals.Change != refresh.NoOp || *report.Totals.Current.IndexedDocuments != 23 {
+		t.Errorf("%s, %d events", report.Totals.Change, *report.Totals.Current.IndexedDocuments)
+	}
+}

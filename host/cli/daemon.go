@@ -94,7 +94,7 @@ themselves in automatic mode; it is run by hand or by a service manager where th
 		opt.Force, opt.Trigger, opt.Poll = force, trigger, time.Duration(interval)*time.Second
 		if detached {
 			opt.StartMode = "auto"
-		} else if format == "text" && !a.quiet {
+		} else if format == "text" && !a.quiet && (force || s.control().Automatic()) {
 			fmt.Fprintf(a.Stderr, "Keeping the index of %s current; stop with Ctrl-C\n", s.dataRoot)
 		}
 		if err := daemon.Run(cmd.Context(), opt); err != nil || format != "json" {
@@ -107,19 +107,32 @@ themselves in automatic mode; it is run by hand or by a service manager where th
 }
 
 func (s *session) daemonOptions() daemon.Options {
-	s.app.writerMemory()
-	debug.SetGCPercent(100)
 	s.app.fellBack = true // a refresh builds a damaged index again instead of warning about it
 	log := logfile.New(s.dataRoot).Logger(hclog.Info)
 	return daemon.Options{
 		DataRoot: s.dataRoot, Environment: s.env, Store: s.store, Executable: s.app.Self, Version: version, StartMode: "manual",
-		Log: func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) },
+		Log:    func(format string, args ...any) { log.Info(fmt.Sprintf(format, args...)) },
+		Memory: s.app.daemonMemory,
 		Plugins: func(c *config.Config) daemon.Plugins {
 			now := *s
 			now.config = c
 			return now.plugins()
 		},
 	}
+}
+
+// daemonMemory bounds a resting process tightly and stops the collection that runs every two minutes for nothing.
+func (a *App) daemonMemory(resting bool) {
+	if resting {
+		debug.SetGCPercent(-1)
+		if a.Getenv("GOMEMLIMIT") == "" {
+			debug.SetMemoryLimit(64 << 20)
+		}
+		debug.FreeOSMemory()
+		return
+	}
+	debug.SetGCPercent(100)
+	a.writerMemory()
 }
 
 // runDaemonStatus answers with a malformed config file too, from the defaults.
@@ -144,6 +157,15 @@ func (a *App) runDaemonStatus(cmd *cobra.Command, format string) error {
 	p := a.page()
 	p.outcome(markDone, "Background process: %s", observed.Status)
 	return p.err
+}
+
+// daemonLine tells the state of the background process, and what it cannot watch.
+func daemonLine(r *status.Report) string {
+	line := r.Daemon.Status
+	if w, ok := r.Daemon.Jobs.CoreRefresh.Watch.(*daemon.Watch); ok && len(w.Polled) > 0 {
+		line += fmt.Sprintf(", looks at %s from time to time (%s)", plural(len(w.Polled), "place"), w.Polled[0].Reason)
+	}
+	return line
 }
 
 // daemonSwitch is index mode under its older name.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +76,12 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 
 // unserved names what the installed providers cannot read.
 func (f *importFlags) unserved() error {
+	if plugin, source, _ := strings.Cut(f.historySource, "/"); f.historySource != "" && (plugin == "" || source == "") {
+		return fault.New(fault.InvalidRequest, "--history-source is the name of a plugin, a slash and the name of its source")
+	}
 	if f.historySource != "" || len(f.manifests) > 0 || f.inputFormat != "" {
-		return fault.New("not_supported", "no installed provider reads custom history sources").WithHint("ctx sources --all")
+		return fault.New("not_supported", "this version reads no exchange files; a provider plugin can read any history").
+			WithHint("ctx docs show custom-history-import-format")
 	}
 	return nil
 }

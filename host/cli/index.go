@@ -24,14 +24,7 @@ mode) or the commands import and search --refresh wait (manual mode). None of th
 		Args: noArguments,
 	}
 	a.formatFlag(cmd, &format, "text", "text", "json")
-	// The format of the parent holds for its commands too.
-	chosen := func(own string, inner *cobra.Command) string {
-		if inner.Flags().Changed("format") || !cmd.Flags().Changed("format") {
-			return own
-		}
-		return format
-	}
-	cmd.AddCommand(a.indexModeCommand(chosen), a.indexWatchCommand(chosen), a.indexWaitCommand(chosen))
+	cmd.AddCommand(a.indexModeCommand(), a.indexWatchCommand(), a.indexWaitCommand())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := a.open()
 		if err != nil {
@@ -60,7 +53,7 @@ func (a *App) printSnapshot(r *status.Report) error {
 		field{"Search", joinNonEmpty(", ", r.Lexical.Status, r.Lexical.Reason)},
 		field{"Sources", optional(r.IndexedSources)}, field{"Sessions", optional(r.IndexedSessions)}, field{"Events", optional(r.IndexedEvents)},
 		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
-		field{"Mode", r.Indexing.Mode}, field{"Daemon", r.Daemon.Status})
+		field{"Mode", r.Indexing.Mode}, field{"Daemon", daemonLine(r)})
 	return p.err
 }
 
@@ -84,7 +77,7 @@ type modeDaemon struct {
 	Supervisor status.Supervisor `json:"supervisor"`
 }
 
-func (a *App) indexModeCommand(chosen func(string, *cobra.Command) string) *cobra.Command {
+func (a *App) indexModeCommand() *cobra.Command {
 	var format string
 	var install bool
 	cmd := &cobra.Command{
@@ -112,7 +105,7 @@ func (a *App) indexModeCommand(chosen func(string, *cobra.Command) string) *cobr
 				return err
 			}
 		}
-		return a.printMode(s, state, chosen(format, cmd))
+		return a.printMode(s, state, format)
 	}
 	return cmd
 }
@@ -251,7 +244,7 @@ func (s *session) await(ctx context.Context, w selection, interval time.Duration
 	}
 }
 
-func (a *App) indexWaitCommand(chosen func(string, *cobra.Command) string) *cobra.Command {
+func (a *App) indexWaitCommand() *cobra.Command {
 	var w selection
 	var all bool
 	var format string
@@ -288,7 +281,7 @@ func (a *App) indexWaitCommand(chosen func(string, *cobra.Command) string) *cobr
 		if err != nil {
 			return err
 		}
-		return a.printWait(state, w, r, chosen(format, cmd))
+		return a.printWait(state, w, r, format)
 	}
 	return cmd
 }
@@ -322,18 +315,17 @@ func (a *App) printWait(state string, w selection, r *status.Report, format stri
 	return p.err
 }
 
-func (a *App) indexWatchCommand(chosen func(string, *cobra.Command) string) *cobra.Command {
+func (a *App) indexWatchCommand() *cobra.Command {
 	var format string
 	var interval int
 	cmd := &cobra.Command{Use: "watch", Short: "Show how the index becomes current", Args: noArguments}
 	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two lines")
-	a.formatFlag(cmd, &format, "text", "text", "jsonl")
+	a.formatFlag(cmd, &format, "text", "text", "jsonl", "json") // json is what the parent calls it
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := a.open()
 		if err != nil {
 			return err
 		}
-		format := chosen(format, cmd)
 		w := selection{true, s.config.Semantic.On, true}
 		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, func(r *status.Report) error {
 			return a.printWatch(r, format)

@@ -8,11 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/mcp"
 	"github.com/agenthistory/ctx/host/search"
 	localusage "github.com/agenthistory/ctx/host/usage"
 )
+
+// serverCache is what a server keeps of the records in memory, in bytes. Half of a search is reading records; agents come back to the
+// same ones.
+const serverCache = 24 << 20
 
 func (a *App) mcpCommand() *cobra.Command {
 	return group("mcp", "Serve the history to agents over the Model Context Protocol", a.mcpServeCommand())
@@ -41,6 +46,7 @@ interface. The tools only read. What they return is private local history, which
 // mcpServer answers from this session. Settings are read again for every call that needs them: an edit takes effect, and a file that
 // breaks while serving fails those calls only.
 func (s *session) mcpServer() *mcp.Server {
+	s.store = core.Open(s.store.Dir(), core.Options{Fallback: s.app.warnFallback, Cache: serverCache})
 	recorder := localusage.NewRecorder(s.dataRoot, s.env, version)
 	return &mcp.Server{
 		Version: version, Store: s.store,

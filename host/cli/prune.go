@@ -91,8 +91,9 @@ func (s *session) prune(ctx context.Context, p retention.Prune, session string, 
 	return s.archive().Prune(ctx, p)
 }
 
-// selectedRoutes tells which routes are selected by the present configuration. Explicit paths were chosen by the user and stay, and so
-// does what belongs to a provider whose selection cannot be made out now.
+// selectedRoutes tells which routes of the index are selected by the present configuration, which may be newer than the index: a place
+// counts by what it is, not by what selected it, and a name counts for the place that it had until an import saw the new one. Explicit
+// paths were chosen by the user and stay, and so does what belongs to a provider whose selection cannot be made out now.
 func (s *session) selectedRoutes(ctx context.Context) (func(string) bool, error) {
 	found, err := s.discover(ctx, "")
 	if err != nil {
@@ -103,17 +104,21 @@ func (s *session) selectedRoutes(ctx context.Context) (func(string) bool, error)
 		return nil, err
 	}
 	defer g.Close()
-	uncertain, selected := map[string]bool{}, map[string]bool{}
+	type place struct{ provider, format, path string }
+	type name struct{ provider, root string }
+	uncertain, places, names, selected := map[string]bool{}, map[place]bool{}, map[name]bool{}, map[string]bool{}
 	for _, issue := range found.Issues {
 		uncertain[issue.Provider] = uncertain[issue.Provider] || issue.Code == sources.Unreconstructible
 	}
 	for _, route := range found.Routes {
-		selected[route.ID] = true
+		places[place{route.Provider, route.Format, route.Path}], selected[route.ID] = true, true
 	}
-	for _, route := range g.Manifest().Routes {
-		if route.Authority == string(sources.Named) || uncertain[route.Provider] {
-			selected[route.Identity] = true
-		}
+	for _, root := range s.config.Roots {
+		names[name{root.Provider, root.Name}] = true
+	}
+	for _, r := range g.Manifest().Routes {
+		selected[r.Identity] = selected[r.Identity] || r.Authority == string(sources.Named) || uncertain[r.Provider] ||
+			places[place{r.Provider, r.Format, r.Path}] || names[name{r.Provider, r.Root}]
 	}
 	return func(route string) bool { return selected[route] }, nil
 }

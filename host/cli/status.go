@@ -107,7 +107,7 @@ func (a *App) printStatus(r *status.Report) error {
 	)
 	p.section("Services",
 		field{"Indexing mode", r.Indexing.Mode},
-		field{"Daemon", r.Daemon.Status},
+		field{"Daemon", daemonLine(r)},
 		field{"Semantic", r.Semantic.Status},
 		field{"Local usage", r.LocalUsage.State},
 		field{"Attribution", r.Attribution.Status},

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -51,27 +50,24 @@ func (b *broken) fault(text []byte) *fault.Error {
 }
 
 func readFile(path string) (text []byte, exists bool, err error) {
-	f, err := os.Open(path)
+	info, err := os.Stat(path) // before it is opened: that would wait for a writer of a pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, true, malformed("it is not an ordinary file").fault(nil)
+	}
+	if err == nil && info.Size() > maxFileBytes {
+		return nil, true, malformed("the file is too big").fault(nil)
+	}
+	if err == nil {
+		text, err = os.ReadFile(path)
 	}
 	if err != nil {
 		if bad := rootFault(filepath.Dir(path), err); bad != nil {
 			return nil, false, bad
 		}
 		return nil, true, malformed("the file cannot be read").fault(nil)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, true, malformed("it is not an ordinary file").fault(nil)
-	}
-	text, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, true, malformed("the file cannot be read").fault(nil)
-	}
-	if len(text) > maxFileBytes {
-		return nil, true, malformed("the file is too big").fault(nil)
 	}
 	return text, true, nil
 }
@@ -161,6 +157,9 @@ func take[T any](t *table, key, want string) (value T, ok bool) {
 }
 
 func decodeFile(text []byte) (*fileSettings, error) {
+	if len(text) > maxFileBytes {
+		return nil, malformed("the file is too big")
+	}
 	if !utf8.Valid(text) {
 		return nil, malformed("it is not UTF-8 text")
 	}

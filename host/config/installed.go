@@ -30,7 +30,7 @@ func installedFile(root string) string { return filepath.Join(root, "plugins", "
 // readInstalled returns what was decided. A damaged file counts as no decision: nothing is trusted then, and listings say so.
 func readInstalled(root string) []Installed {
 	info, err := os.Stat(installedFile(root))
-	if err != nil || info.Size() > maxInstalledBytes {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxInstalledBytes {
 		return nil
 	}
 	var list []Installed

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/agenthistory/ctx/host/lexical"
@@ -25,6 +26,7 @@ type Generation struct {
 	observations observations
 	fallback     error
 	closed       atomic.Bool
+	kept         sync.Map
 }
 
 // ID returns the content-derived id, 64 lower-case hex digits.
@@ -52,6 +54,19 @@ func (g *Generation) Routes() []Route {
 
 // Lexical returns the reader of the text index. It is closed with the generation.
 func (g *Generation) Lexical() *lexical.Reader { return g.text }
+
+// Kept returns what compute made of a generation when it was first asked under this key (of a type of the caller's own), and keeps it
+// as long as the generation is open: a published generation does not change. A failure is not kept.
+func Kept[T any](g *Generation, key any, compute func() (T, error)) (T, error) {
+	if v, ok := g.kept.Load(key); ok {
+		return v.(T), nil
+	}
+	v, err := compute()
+	if err == nil {
+		g.kept.Store(key, v)
+	}
+	return v, err
+}
 
 // Close ends the pin. Closing twice is allowed.
 func (g *Generation) Close() error {
@@ -103,7 +118,7 @@ func (s *Store) openGeneration(p Published, l *lease, how access) (_ *Generation
 		return nil, err
 	}
 	g.observations = s.readObservations(p.Directory)
-	if g.records, err = openPublishedRecords(filepath.Join(dir, recordsDir)); err != nil {
+	if g.records, err = openPublishedRecords(filepath.Join(dir, recordsDir), s.opt.Cache); err != nil {
 		return nil, corruption(err, "the record store of the index cannot be opened")
 	}
 	if how != openWhole {

@@ -88,6 +88,8 @@ type Root struct {
 	Path     string `json:"path"`
 	Identity string `json:"identity"` // released or named_v1, decided at the first publication
 	Origin   string `json:"origin"`   // the automatic root that a released one was inferred from
+	// Removed marks a name that is not configured any more and is kept for its identity alone.
+	Removed bool `json:"removed,omitempty"`
 }
 
 // File is a file of a generation. Its text form is "name bytes digest" with the SHA-256 in unpadded base64url: a manifest lists

@@ -73,8 +73,9 @@ func tableOptions(blockSize int) sstable.WriterOptions {
 }
 
 // openPublishedRecords opens the record store of a published generation for reading.
-func openPublishedRecords(dir string) (*pebble.DB, error) {
+func openPublishedRecords(dir string, cache int64) (*pebble.DB, error) {
 	o := recordsOptions(publishedFS{vfs.Default})
+	o.CacheSize = max(cache, readerCache)
 	o.ReadOnly = true
 	o.ErrorIfNotExists = true
 	o.DisableConsistencyCheck = true // the manifest was compared with the sizes of all files

@@ -17,6 +17,8 @@ type Options struct {
 	Write func(bytes int) error
 	// Fallback is told when Pin answers from the previous generation, with the damage of the active one; nil = nobody listens.
 	Fallback func(damage error)
+	// Cache is how many bytes of record blocks a pinned generation keeps in memory, for processes that answer many times; 0 is 8 MiB.
+	Cache int64
 
 	noLinks bool // in tests: as on a file system without hard links
 }

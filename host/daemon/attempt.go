@@ -179,6 +179,7 @@ func (d *daemon) launch(r Request) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	a.cancel = cancel
 	d.attempt = a
+	d.Memory(false)
 	plugins := d.Plugins(d.config)
 	req := refresh.Request{
 		Config: d.config, Store: d.Store, Plugins: plugins, Resolve: plugins.Resolve, Executable: d.Executable, All: r.All, Provider: r.Provider, Path: r.Path,
@@ -247,8 +248,9 @@ func (d *daemon) finished(a *attempt) {
 	if a.Changed || a.State == stateFailed {
 		d.keep("running")
 	}
+	d.calmAt = now.Add(calmAfter)
 	if a.Changed {
-		d.calmAt, d.reclaimAt = now.Add(calmAfter), now.Add(reclaimAfter)
+		d.reclaimAt = now.Add(reclaimAfter)
 	}
 	if d.busy() {
 		return
@@ -288,8 +290,7 @@ func (d *daemon) conclude(a *attempt) {
 			reply.Fault = wrongOf(err)
 		}
 	}
-	d.history = append(d.history, a.Attempt)
-	d.history = d.history[max(0, len(d.history)-historyLength):]
+	d.latest = &a.Attempt
 	for _, j := range a.jobs {
 		j.state, j.phase = a.State, phaseTerminal
 		told := reply

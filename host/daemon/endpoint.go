@@ -160,13 +160,10 @@ func (d *daemon) health() *Health {
 	now := time.Now()
 	h := &Health{
 		PID: os.Getpid(), Version: d.Version, Contract: contract(), Address: d.address, StartMode: d.StartMode, Trigger: d.Trigger,
-		StartedAtMS: d.started.UnixMilli(), NowMS: now.UnixMilli(), Supervised: d.Trigger == service, Pending: len(d.pending),
+		StartedAtMS: d.started.UnixMilli(), NowMS: now.UnixMilli(), Supervised: d.Trigger == service, Pending: len(d.pending), Last: d.latest,
 		Marked: d.schedule.marked(), Retrying: d.schedule.waiting(now), Merging: d.merge != nil, Config: d.reload, Ending: d.ending != "",
 		Blocked: d.schedule.blocked.wait > 0,
 		Watch:   d.watching(),
-	}
-	if n := len(d.history); n > 0 {
-		h.Last = &d.history[n-1]
 	}
 	var owner *job
 	if d.attempt != nil {

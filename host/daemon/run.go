@@ -24,12 +24,11 @@ import (
 const (
 	pollEvery     = 30 * time.Second
 	reclaimAfter  = time.Minute     // generations that readers held are looked at again
-	calmAfter     = 5 * time.Second // memory of an attempt is given back
+	calmAfter     = 5 * time.Second // after an attempt, memory is given back
 	pointless     = time.Minute     // without any source to read, a daemon ends
 	summonerGrace = 3 * time.Second // whoever started the daemon in order to ask for a refresh comes first
 	takeoverWait  = 8 * time.Second // a daemon that ends may need this long
 	maxPreempted  = 3               // a merge that had to make room so often runs to its end
-	historyLength = 64
 	maxPending    = 8
 )
 
@@ -53,6 +52,8 @@ type Options struct {
 	Force       bool          // run in manual mode too
 	Poll        time.Duration // 0 = 30 s
 	Log         func(format string, args ...any)
+	// Memory is told when the daemon rests and when it works again: the limits of the process are its owner's.
+	Memory func(resting bool)
 
 	limit     int           // of watches, in tests
 	pointless time.Duration // in tests
@@ -88,7 +89,7 @@ type daemon struct {
 	merge     *merge
 	mergeDue  bool
 	preempts  int
-	history   []Attempt
+	latest    *Attempt
 	finals    []final
 	followers map[*follower]bool
 
@@ -117,6 +118,9 @@ func Run(ctx context.Context, opt Options) error {
 	}
 	if d.Log == nil {
 		d.Log = func(string, ...any) {}
+	}
+	if d.Memory == nil {
+		d.Memory = func(bool) {}
 	}
 	if err := d.open(); err != nil {
 		return err
@@ -191,8 +195,7 @@ func (d *daemon) keep(status string) {
 		Status: status, PID: os.Getpid(), Version: d.Version, Address: d.address, StartMode: d.StartMode, Trigger: d.Trigger,
 		StartedAtMS: d.started.UnixMilli(), HeartbeatAtMS: time.Now().UnixMilli(), Crashes: d.crashes,
 	}
-	if n := len(d.history); n > 0 {
-		s.Last = &d.history[n-1]
+	if s.Last = d.latest; s.Last != nil {
 		s.LastError = s.Last.LastError
 	}
 	if status != "running" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -23,8 +22,8 @@ func (d *daemon) housekeeping(now time.Time) {
 		*at = time.Time{}
 		return true
 	}
-	if reached(&d.calmAt) {
-		debug.FreeOSMemory()
+	if reached(&d.calmAt) && d.idle() {
+		d.Memory(true)
 	}
 	if reached(&d.reclaimAt) {
 		d.aside(func() func() {
@@ -173,6 +172,7 @@ func (d *daemon) sourceless() bool {
 
 func (d *daemon) startMerge() {
 	ctx, cancel := context.WithCancel(d.ctx)
+	d.Memory(false)
 	m := &merge{cancel: cancel, done: make(chan error, 1)}
 	d.merge = m
 	go func() {

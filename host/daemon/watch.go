@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -120,7 +121,15 @@ func (w *watcher) route(r sources.Route) string {
 	case err != nil:
 		return "it cannot be looked at"
 	case info.IsDir():
+		before, cost := maps.Clone(w.dirs), w.cost
 		if why := w.tree(r.Path, r.Provider); why != "" {
+			// Half a route is no use, and the others need the room.
+			for dir := range w.dirs {
+				if before[dir] == nil {
+					_ = w.fs.Remove(dir)
+				}
+			}
+			w.dirs, w.cost = before, cost
 			return why
 		}
 		return w.await(r) // its own disappearance

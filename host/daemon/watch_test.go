@@ -154,7 +154,7 @@ func TestWatchLimit(t *testing.T) {
 		}
 		return []sources.Route{{Provider: "claude", Path: filepath.Join(dir, "projects"), Status: sources.Available}}
 	})
-	if len(poll) != 1 || poll[0].Reason != "it has too many directories to watch" || w.count() > 4 {
+	if len(poll) != 1 || poll[0].Reason != "it has too many directories to watch" || w.count() != 1 {
 		t.Fatalf("%d watched, polled %+v", w.count(), poll)
 	}
 	before := fingerprint(poll[0].Path)

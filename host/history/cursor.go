@@ -91,14 +91,25 @@ func cursorFault(code, format string, args ...any) error {
 	return f.With("detail", f.Message).WithHint("Start again without a cursor")
 }
 
+// CheckCursor refuses a cursor of TranscriptPage that is malformed or of another generation, before anybody looks for its session.
+func (v *View) CheckCursor(text string) error {
+	_, err := v.current(text)
+	return err
+}
+
+func (v *View) current(text string) (sessionPosition, error) {
+	p, err := decodeSessionCursor(text)
+	if err == nil && p.generation != v.gen.ID() {
+		err = cursorFault(CursorStale, "the index was published again since this cursor was made; restart from the first page")
+	}
+	return p, err
+}
+
 // resume checks a cursor in the order of the contract: form, generation, session, owner, coordinate.
 func (v *View) resume(s *Session, text string) (*record.SessionKey, error) {
-	p, err := decodeSessionCursor(text)
+	p, err := v.current(text)
 	if err != nil {
 		return nil, err
-	}
-	if p.generation != v.gen.ID() {
-		return nil, cursorFault(CursorStale, "the index was published again since this cursor was made; restart from the first page")
 	}
 	owner, err := v.gen.SessionByID(p.session)
 	if err != nil {

@@ -233,10 +233,20 @@ func (v *View) ShortEvent(id record.Digest) string {
 	}, (*core.Generation).EventPrefixLen)
 }
 
+// OwnSession is ShortSession for a session that was read from the generation of the view: nobody needs to look for it again.
+func (v *View) OwnSession(id record.Digest) string {
+	return v.short(id, nil, (*core.Generation).SessionPrefixLen)
+}
+
+// OwnEvent is OwnSession for events. It spares reading the record again.
+func (v *View) OwnEvent(id record.Digest) string {
+	return v.short(id, nil, (*core.Generation).EventPrefixLen)
+}
+
 // short falls back to the full id on any failure: a display form is no reason to fail.
 func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, error), length func(*core.Generation, record.Digest) (int, error)) string {
 	full := id.String()
-	known, n := false, minPrefix
+	known, n := stored == nil, minPrefix
 	previous, err := v.before(context.Background())
 	if err != nil {
 		return full
@@ -245,11 +255,11 @@ func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, erro
 		if gen == nil {
 			continue
 		}
-		here, err := stored(gen)
-		if err != nil {
-			return full
+		if !known {
+			if known, err = stored(gen); err != nil {
+				return full
+			}
 		}
-		known = known || here
 		need, err := length(gen, id)
 		if err != nil {
 			return full

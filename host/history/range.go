@@ -196,6 +196,9 @@ func (r *Range) fill(ctx context.Context, limits PageLimits) ([]listed, error) {
 			return nil, err
 		}
 		if bound := uint64(limits.RecordBytes); bound > 0 && (e.EncodedBytes > bound || e.ContentBytes > bound) {
+			if len(rows) > 0 {
+				return rows, nil // the page ends before it; the next one fails
+			}
 			return nil, recordTooLarge(e, bound)
 		}
 		if len(rows) > 0 && (encoded+e.EncodedBytes > pageSoftSize || content+e.ContentBytes > pageSoftSize) {

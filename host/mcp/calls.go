@@ -12,9 +12,11 @@ const (
 	// atOnce is how many tool calls run at the same time.
 	atOnce = 8
 	// graceful is how long calls may go on after the end of the input.
-	graceful = 900 * time.Millisecond
+	graceful = 800 * time.Millisecond
 	// maxQueued is the most bytes of calls that wait for a place. Behind them no further line is read.
 	maxQueued = 16 << 20
+	// callCost is what a waiting call holds besides its arguments, about: a goroutine and a few objects.
+	callCost = 8 << 10
 )
 
 // call is one request in work.
@@ -34,6 +36,8 @@ type call struct {
 	line      []byte // of a tool call that has ended
 }
 
+func (c *call) cost() int { return callCost + len(c.args) }
+
 // admit registers a call and returns it in the form that the SDK dispatches: a ticket under a number of our own, so that ids of any
 // form and size stay exactly as they came. Tool calls get their places in this order.
 func (w *wire) admit(c *call, method string, params json.RawMessage) *jsonrpc.Request {
@@ -52,7 +56,7 @@ func (w *wire) admit(c *call, method string, params json.RawMessage) *jsonrpc.Re
 		}
 		c.start = make(chan struct{})
 		w.waiting = append(w.waiting, c)
-		w.queued += len(c.args)
+		w.queued += c.cost()
 		w.place()
 		params, _ = marshal(map[string]any{"name": c.tool.name, "arguments": map[string]int64{"ticket": w.last}})
 	}
@@ -64,7 +68,7 @@ func (w *wire) place() {
 	for len(w.waiting) > 0 && w.running < atOnce {
 		c := w.waiting[0]
 		w.waiting = w.waiting[1:]
-		w.queued -= len(c.args)
+		w.queued -= c.cost()
 		if c.cancelled {
 			continue
 		}

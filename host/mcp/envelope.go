@@ -42,7 +42,17 @@ func refuse(code int, id json.RawMessage, format string, args ...any) *protocolE
 	return &protocolError{code: code, message: messages[code], detail: fmt.Sprintf(format, args...), id: id}
 }
 
-// append appends the whole line.
+// line is the whole answer. The detail goes when it is too long for a line; the id always stays.
+func (e *protocolError) line() []byte {
+	line := e.append(nil)
+	if len(line) > maxLine && e.detail != "" {
+		short := *e
+		short.detail = ""
+		line = short.append(nil)
+	}
+	return line
+}
+
 func (e *protocolError) append(dst []byte) []byte {
 	id := e.id
 	if id == nil {

@@ -73,6 +73,25 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
+// A refusal that repeats something long gives that up and keeps the id, so that its line stays within the limit.
+func TestRefusalsFit(t *testing.T) {
+	t.Parallel()
+	c := dial(t, server(nothing(t)))
+	id := `"` + strings.Repeat("i", maxID-2) + `"`
+	long := strings.Repeat("n", maxLine-len(id)-100)
+	for _, params := range []string{`{"name":"` + long + `"}`, `{"name":"status","arguments":{"` + long + `":1}}`} {
+		line := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":` + params + `}`
+		if len(line) >= maxLine {
+			t.Fatal("the request is too long itself")
+		}
+		c.write(line)
+		got := c.next()
+		if len(got) > maxLine || !json.Valid(got) || !strings.Contains(string(got), `"id":`+id) {
+			t.Errorf("%d bytes: %.60s", len(got), got)
+		}
+	}
+}
+
 func TestInitialize(t *testing.T) {
 	t.Parallel()
 	c := start(t, server(nothing(t)))

@@ -2,8 +2,10 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/search"
 )
 
@@ -12,6 +14,13 @@ const (
 	compactSnippet = 160
 	compactTitle   = 60
 	compactHits    = 3
+)
+
+// A search that names no limit ends earlier than after its 20 results to keep its line this short, because clients cut long answers. With
+// a limit of its own the line may have all bytes.
+const (
+	usualLine   = 40_000
+	compactLine = 12_000
 )
 
 func (s *Server) search(ctx context.Context, args arguments, f *frame) (*answer, error) {
@@ -47,27 +56,61 @@ func (s *Server) search(ctx context.Context, args arguments, f *frame) (*answer,
 	view := p.view(s.Store)
 	defer view.Close()
 	compact := args.bool("compact")
-	for {
-		a := &answer{text: searchText(view, found, compact), rows: count(len(found.Results))}
-		var shape any = found
+	most := f.most
+	if _, limited := args.integer("limit"); !limited {
+		most = usualLine
 		if compact {
-			shape = compactAnswer(found)
+			most = compactLine
 		}
-		if a.structured, err = marshal(shape); err != nil {
+	}
+	return fitSearch(view, found, compact, f, most)
+}
+
+// fitSearch drops trailing results until the line has at most most bytes. The first one stays as long as the line may have it.
+func fitSearch(view *history.View, found *search.Answer, compact bool, f *frame, most int) (*answer, error) {
+	rows, err := searchRows(found, compact)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		a := &answer{text: searchText(view, found, compact), rows: count(len(rows))}
+		if a.structured, err = marshal(searchShape(found, compact, rows)); err != nil {
 			return nil, err
 		}
-		over := f.size(a) - f.most
-		if over <= 0 || len(found.Results) == 0 {
-			for i := range found.Results {
+		over := f.size(a) - most
+		if len(rows) <= 1 {
+			over = f.size(a) - f.most
+		}
+		if over <= 0 || len(rows) == 0 {
+			for i := range rows {
 				a.snippets += len(found.Results[i].Snippet)
 			}
 			return a, nil
 		}
-		// Rows are of about the same size: drop as many as the excess is worth, and at least one.
-		drop := max(1, over*len(found.Results)/(len(a.structured)+1))
-		found.Results = found.Results[:max(0, len(found.Results)-drop)]
-		found.Window.Returned, found.Window.MoreAvailable = len(found.Results), true
+		n := len(rows) - 1
+		for over -= len(rows[n]); over > 0 && n > 1; {
+			n--
+			over -= len(rows[n]) + 1
+		}
+		rows, found.Results = rows[:n], found.Results[:n]
+		found.Window.Returned, found.Window.MoreAvailable = n, true
 	}
+}
+
+// searchRows are the results as they stand in the answer.
+func searchRows(found *search.Answer, compact bool) ([]json.RawMessage, error) {
+	rows := make([]json.RawMessage, len(found.Results))
+	for i := range rows {
+		var row any = &found.Results[i]
+		if compact {
+			row = compactOf(&found.Results[i])
+		}
+		var err error
+		if rows[i], err = marshal(row); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 func searchRequest(args arguments) search.Request {
@@ -105,26 +148,32 @@ type compactRow struct {
 	CWD          string `json:"cwd,omitempty"`
 }
 
-// compactAnswer has the members that a reader needs to go on.
-func compactAnswer(a *search.Answer) any {
-	rows := make([]compactRow, len(a.Results))
-	for i := range rows {
-		r := &a.Results[i]
-		rows[i] = compactRow{
-			Event: r.EventID, Session: r.SessionID, Title: r.Title, SessionTitle: clip(r.SessionTitle, compactTitle), Snippet: r.Snippet, More: r.MoreMatches,
-			Timestamp: r.Timestamp, CWD: r.CWD,
-		}
-		if r.SourceState != "present" {
-			rows[i].Gone = r.SourceState
-		}
+func compactOf(r *search.Row) compactRow {
+	row := compactRow{
+		Event: r.EventID, Session: r.SessionID, Title: r.Title, SessionTitle: clip(r.SessionTitle, compactTitle), Snippet: r.Snippet, More: r.MoreMatches,
+		Timestamp: r.Timestamp, CWD: r.CWD,
+	}
+	if r.SourceState != "present" {
+		row.Gone = r.SourceState
+	}
+	return row
+}
+
+// searchShape is the answer around its rows; a compact one has the members that a reader needs to go on.
+func searchShape(a *search.Answer, compact bool, rows []json.RawMessage) any {
+	type whole struct {
+		*search.Answer
+		Results []json.RawMessage `json:"results"`
+	}
+	if !compact {
+		return whole{a, rows}
 	}
 	type none *struct{} // takes a member of the whole answer out
 	return struct {
-		*search.Answer
-		Compact    bool         `json:"compact"`
-		Results    []compactRow `json:"results"`
-		Phases     none         `json:"phase_attribution,omitempty"`
-		Generated  none         `json:"generated_at,omitempty"`
-		Truncation none         `json:"truncation,omitempty"`
-	}{Answer: a, Compact: true, Results: rows}
+		whole
+		Compact    bool `json:"compact"`
+		Phases     none `json:"phase_attribution,omitempty"`
+		Generated  none `json:"generated_at,omitempty"`
+		Truncation none `json:"truncation,omitempty"`
+	}{whole: whole{a, rows}, Compact: true}
 }

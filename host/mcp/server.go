@@ -168,7 +168,7 @@ func (s *Server) call(c *call) (a *answer, line []byte) {
 }
 
 func overlong(id json.RawMessage) []byte {
-	return refuse(-32603, id, "output_limit_exceeded").append(nil)
+	return refuse(-32603, id, "output_limit_exceeded").line()
 }
 
 func (s *Server) run(c *call, f *frame) (a *answer, err error) {

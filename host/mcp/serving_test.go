@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,6 +81,36 @@ func TestEndCancelsWhatRuns(t *testing.T) {
 	rest, err := c.finish()
 	if len(rest) != 0 || err != nil {
 		t.Errorf("%s %v", rest, err)
+	}
+}
+
+// Calls that wait cost memory, so a client that floods the server is read no further until places are free.
+func TestWaitingCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWire(t.Context(), strings.NewReader(""), io.Discard, nil)
+	const flood = 2 * maxQueued / callCost
+	admitted := make(chan *call, flood)
+	go func() {
+		for range flood {
+			c := &call{tool: &tools[0], args: json.RawMessage("{}")}
+			w.admit(c, "tools/call", nil)
+			admitted <- c
+		}
+	}()
+	most := 0
+	for range flood {
+		c := <-admitted
+		<-c.start // places are given in order of arrival
+		w.mu.Lock()
+		most = max(most, w.queued)
+		w.mu.Unlock()
+		if len(admitted) > maxQueued/callCost+atOnce+1 {
+			t.Fatalf("%d calls wait", len(admitted))
+		}
+		w.end(c)
+	}
+	if most > maxQueued+callCost+2 || w.queued != 0 || w.running != 0 {
+		t.Errorf("%d bytes waited; in the end %d, %d running", most, w.queued, w.running)
 	}
 }
 
@@ -227,36 +258,51 @@ func TestServersDuringRefreshes(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("CTX_TEST_REFRESHES")); err == nil {
 		refreshes = n
 	}
+	// Every fourth publication has one event more, and all of them say another thing in the last one.
+	length := func(n int) int { return 1 + n/4 }
 	growing := func(n int) fixture.Session {
 		s := fixture.Session{Name: "s"}
-		for i := range n {
+		for i := range length(n) {
 			s.Events = append(s.Events, fixture.Event{Key: fmt.Sprint(i), Sequence: uint64(i), At: int64(i + 1), Text: fmt.Sprint("falcon ", i)})
 		}
+		s.Events[len(s.Events)-1].Text += fmt.Sprint(" in publication ", n)
 		return s
 	}
-	a := fixture.Build(t, growing(1))
-	done := make(chan struct{})
+	a := fixture.Build(t, growing(0))
 	var all sync.WaitGroup
+	// One a server. Two of them ask after a publication, while the next one is made; the others still hold an earlier generation.
+	var published []chan struct{}
 	for range 8 {
-		c := dial(t, server(a.Store))
+		c, news := dial(t, server(a.Store)), make(chan struct{}, 1)
+		published = append(published, news)
 		all.Go(func() {
-			for last := 0; ; {
-				select {
-				case <-done:
-					if _, err := c.finish(); err != nil {
-						t.Error(err)
-					}
-					return
-				default:
-				}
+			last := 0
+			for range news {
 				last = c.checkGrowth(last)
+			}
+			if last = c.checkGrowth(last); last != length(refreshes) {
+				t.Errorf("%d events at the end", last)
+			}
+			if _, err := c.finish(); err != nil {
+				t.Error(err)
 			}
 		})
 	}
-	for n := 2; n <= refreshes+1; n++ {
+	for n := 1; n <= refreshes; n++ {
 		a.Publish(t, growing(n))
+		for i, news := range published {
+			if i%4 != n%4 {
+				continue
+			}
+			select {
+			case news <- struct{}{}:
+			default: // it is still asking about an earlier one
+			}
+		}
 	}
-	close(done)
+	for _, news := range published {
+		close(news)
+	}
 	all.Wait()
 	leftovers(t, a)
 }

@@ -128,7 +128,7 @@ func searchText(view *history.View, a *search.Answer, compact bool) string {
 }
 
 func (s *summary) hit(view *history.View, r *search.Row, compact bool) {
-	session, event := view.ShortSession(r.Session), view.ShortEvent(r.Event)
+	session, event := view.OwnSession(r.Session), view.OwnEvent(r.Event)
 	s.line("\n%d. %s", r.Rank, oneLine(clip(r.Title, maxCell)))
 	s.field(3, "ctx_session_id", session)
 	s.field(3, "ctx_event_id", event)
@@ -199,7 +199,7 @@ func (s *summary) coverage(c *search.Coverage) {
 func pageText(view *history.View, p *history.TranscriptPage, most int) string {
 	s := &summary{}
 	s.line("ctx show session")
-	s.field(0, "ctx_session_id", view.ShortSession(p.Session.ID))
+	s.field(0, "ctx_session_id", view.OwnSession(p.Session.ID))
 	s.field(0, "provider", p.Session.Provider)
 	s.field(0, "provider_session_id", p.Session.ProviderSessionID)
 	s.field(0, "mode", string(p.Mode))
@@ -226,8 +226,8 @@ func windowText(view *history.View, w *history.Window) string {
 	s := &summary{}
 	s.line("ctx show event")
 	selected := w.Selected
-	s.field(0, "ctx_event_id", view.ShortEvent(selected.Event.ID))
-	s.field(0, "ctx_session_id", view.ShortSession(selected.Session.ID))
+	s.field(0, "ctx_event_id", view.OwnEvent(selected.Event.ID))
+	s.field(0, "ctx_session_id", view.OwnSession(selected.Session.ID))
 	s.gone(0, selected.Session.SourceState)
 	s.line("events: %d", len(w.Events))
 	s.block(view, 1, selected.AppendJSON(nil), selected.Event.ID)
@@ -266,7 +266,7 @@ func (s *summary) block(view *history.View, n int, row []byte, id record.Digest)
 		e.Role = "-"
 	}
 	s.line("\n%s", oneLine(strings.TrimSpace(fmt.Sprintf("%d. #%d %s %s %s", n, e.Sequence, e.Role, e.Type, e.Occurred))))
-	s.field(3, "ctx_event_id", view.ShortEvent(id))
+	s.field(3, "ctx_event_id", view.OwnEvent(id))
 	s.field(3, "activity", clip(string(e.Activity), maxEventText))
 	s.field(3, "text", clip(e.Text, maxEventText))
 }

@@ -173,6 +173,12 @@ func TestOversizedEvent(t *testing.T) {
 	if m := r.members(t); r.code(t) != "output_limit_exceeded" || m["retryable"] != true || m["error"] != nil || m["recommendation"] == nil {
 		t.Errorf("%s", r.Structured)
 	}
+	// What comes before it is given out first.
+	if p := readPage(t, c.call("query_events", map[string]any{"since": "1970-01-01T00:16:40Z", "until": "1970-01-01T00:16:40.003Z"})); len(p.Events) != 1 || p.Next == "" {
+		t.Errorf("the page before a record over the cap: %+v", p)
+	} else if r := c.call("query_events", map[string]any{"since": "1970-01-01T00:16:40Z", "until": "1970-01-01T00:16:40.003Z", "cursor": p.Next}); r.code(t) != "output_limit_exceeded" {
+		t.Errorf("%.300s", r.Structured)
+	}
 	// A row that fits the cap but not the line that was asked for.
 	r = c.call("query_events", map[string]any{"since": "1970-01-01T00:16:40.003Z", "until": "1970-01-01T00:16:40.004Z", "max_bytes": 40_960})
 	if m := r.members(t); r.code(t) != "output_limit_exceeded" || fmt.Sprint(m["maximum_bytes"]) != "40960" || m["retryable"] != true || m["recommendation"] == nil {
@@ -204,6 +210,29 @@ func TestSessionCursors(t *testing.T) {
 	args["cursor"] = cursor
 	if r := c.call("show_session", args); r.code(t) != history.CursorStale {
 		t.Errorf("after a publication: %s", r.Structured)
+	}
+}
+
+// A cursor is stale also when its session went with the generation.
+func TestStaleCursorOfAGoneSession(t *testing.T) {
+	t.Parallel()
+	a := sized(t, repeat(100, 4)...)
+	c := dial(t, server(a.Store))
+	args := map[string]any{"ctx_session_id": sessionID(), "mode": "log", "limit": 2}
+	args["cursor"] = readPage(t, c.call("show_session", args)).next()
+	a.Drop(t, "s")
+	if r := c.call("show_session", args); r.code(t) != history.CursorStale {
+		t.Errorf("%s", r.Structured)
+	}
+}
+
+// Filters that are longer than the line may be are no reason to blame an event.
+func TestFiltersOverTheLimit(t *testing.T) {
+	t.Parallel()
+	c := dial(t, server(small(t).Store))
+	r := c.call("query_events", map[string]any{"workspace": strings.Repeat("w", 6_000), "max_bytes": 4_096})
+	if m := r.members(t); r.code(t) != "output_limit_exceeded" || fmt.Sprint(m["maximum_bytes"]) != "4096" || !strings.Contains(r.Text, "shorten the filters") {
+		t.Errorf("%s", r.Structured)
 	}
 }
 
@@ -283,7 +312,7 @@ func TestCompactSearch(t *testing.T) {
 		}
 		return out
 	}
-	whole, compact := c.call("search", map[string]any{"query": "falcon"}), c.call("search", map[string]any{"query": "falcon", "compact": true})
+	whole, compact := c.call("search", map[string]any{"query": "falcon", "limit": 20}), c.call("search", map[string]any{"query": "falcon", "compact": true})
 	if a, b := ids(whole), ids(compact); len(a) != 20 || strings.Join(a, " ") != strings.Join(b, " ") {
 		t.Errorf("%v\n%v", a, b)
 	}
@@ -293,6 +322,51 @@ func TestCompactSearch(t *testing.T) {
 	for _, gone := range []string{`"session_id":`, `"copied_lineage"`, `"suggested_next_commands"`, `"citations"`} {
 		if bytes.Contains(compact.Structured, []byte(gone)) || !bytes.Contains(whole.Structured, []byte(gone)) {
 			t.Errorf("%s: whole %t", gone, bytes.Contains(whole.Structured, []byte(gone)))
+		}
+	}
+}
+
+// Without a limit of its own a search keeps its line short: trailing results are left out, and the answer says that there are more.
+func TestSearchWithoutLimitIsShort(t *testing.T) {
+	t.Parallel()
+	title := strings.Repeat("title ", 40)
+	var sessions []fixture.Session
+	for i := range 20 {
+		sessions = append(sessions, fixture.Session{Name: fmt.Sprint("s", i), Meta: record.SessionMeta{Title: title, CWD: "/" + title}, Events: []fixture.Event{
+			{Key: "e", Text: strings.Repeat("before ", 60) + "falcon" + strings.Repeat(" after", 60)}}})
+	}
+	c := dial(t, server(fixture.Build(t, sessions...).Store))
+	type found struct {
+		Results []struct {
+			Event string `json:"ctx_event_id"`
+		}
+		Window struct {
+			Limit, Returned int
+			More            bool `json:"more_available"`
+		} `json:"result_window"`
+	}
+	read := func(args map[string]any) (f found, size int) {
+		args["query"] = "falcon"
+		r := c.call("search", args)
+		if err := json.Unmarshal(r.Structured, &f); err != nil || r.Failed || f.Window.Returned != len(f.Results) || f.Window.Limit != 20 {
+			t.Fatalf("%.300s: %+v", r.Structured, f.Window)
+		}
+		if f.Window.More != strings.Contains(r.Text, "more results exist") {
+			t.Error(r.Text)
+		}
+		return f, r.Size
+	}
+	all, size := read(map[string]any{"limit": 20})
+	if len(all.Results) != 20 || all.Window.More || size <= usualLine {
+		t.Fatalf("%d bytes, %+v: this test needs more than %d", size, all.Window, usualLine)
+	}
+	for _, tt := range []struct {
+		args map[string]any
+		most int
+	}{{map[string]any{}, usualLine}, {map[string]any{"compact": true}, compactLine}} {
+		few, size := read(tt.args)
+		if n := len(few.Results); size > tt.most || size < tt.most*9/10 || n >= 20 || !few.Window.More || few.Results[n-1] != all.Results[n-1] {
+			t.Errorf("%v: %d bytes, %+v", tt.args, size, few.Window)
 		}
 	}
 }

@@ -19,11 +19,17 @@ func (s *Server) showSession(ctx context.Context, args arguments, f *frame) (*an
 	defer s.archive.release(p)
 	view := p.view(s.Store)
 	defer view.Close()
+	cursor := args.text("cursor")
+	if cursor != "" { // one of an earlier generation is stale, also when its session is gone since
+		if err := view.CheckCursor(cursor); err != nil {
+			return nil, err
+		}
+	}
 	session, err := view.FindSession(ctx, history.SessionSelector{ID: args.text("ctx_session_id")})
 	if err != nil {
 		return nil, err
 	}
-	req := history.PageRequest{Mode: history.Mode(args.text("mode")), Cursor: args.text("cursor"), MaxBytes: f.most}
+	req := history.PageRequest{Mode: history.Mode(args.text("mode")), Cursor: cursor, MaxBytes: f.most}
 	if limit, given := args.integer("limit"); given {
 		req.Limit = int(limit)
 	}
@@ -160,11 +166,15 @@ func fitPage(page *history.RangePage, f *frame) (*answer, error) {
 	if a != nil {
 		return a, nil
 	}
-	return rowTooLong(page, size, f.most), nil
+	return pageTooLong(page, size, f.most), nil
 }
 
-func rowTooLong(page *history.RangePage, size, most int) *answer {
-	message := fmt.Sprintf("the response with event %s has %d bytes, more than the %d that fit; lower the limit, or use content text or none", page.EventID(0), size, most)
+// pageTooLong is about the first event of a page; without one the filters, which the page repeats, are too long.
+func pageTooLong(page *history.RangePage, size, most int) *answer {
+	message := fmt.Sprintf("the response without any event has %d bytes, more than the %d that fit; shorten the filters", size, most)
+	if page.Len() > 0 {
+		message = fmt.Sprintf("the response with event %s has %d bytes, more than the %d that fit; lower the limit, or use content text or none", page.EventID(0), size, most)
+	}
 	return failed(fault.OutputLimitExceeded, fault.OutputLimitExceeded+": "+message, map[string]any{
 		"error": message, "error_code": fault.OutputLimitExceeded, "actual_bytes": size, "maximum_bytes": most, "retryable": true,
 		"recommendation": "lower the limit, use content text or none, or stream with: ctx list events --format jsonl",

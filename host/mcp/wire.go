@@ -28,7 +28,7 @@ type wire struct {
 	last    int64
 	calls   map[int64]*call
 	waiting []*call
-	queued  int // bytes of the arguments of waiting
+	queued  int // bytes that waiting holds
 	running int
 
 	failed chan error    // the first failure of a stream
@@ -73,7 +73,7 @@ func (w *wire) Read(context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if refused != nil {
-			line := refused.append(nil)
+			line := refused.line()
 			if err := w.send(line); err != nil {
 				return nil, err
 			}
@@ -186,7 +186,7 @@ func (w *wire) Write(_ context.Context, msg jsonrpc.Message) error {
 		line = envelope(c, r)
 	}
 	if len(line) > maxLine { // the id alone is too long for anything else
-		line = refuse(jsonrpc.CodeInternalError, c.id, "").append(nil)
+		line = refuse(jsonrpc.CodeInternalError, c.id, "").line()
 	}
 	if err := w.send(line); err != nil {
 		return err
@@ -211,7 +211,7 @@ func envelope(c *call, r *jsonrpc.Response) []byte {
 		if errors.As(r.Error, &wire) && messages[int(wire.Code)] != "" {
 			code = int(wire.Code)
 		}
-		return refuse(code, c.id, "%v", r.Error).append(nil)
+		return refuse(code, c.id, "%v", r.Error).line()
 	}
 	dst := append(append([]byte(lineHead), c.id...), `,"result":`...)
 	return append(append(dst, r.Result...), "}\n"...)

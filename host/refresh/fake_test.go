@@ -338,6 +338,11 @@ func (w *world) remove(place string) {
 	os.Remove(w.path(place))
 }
 
+// named is the configuration of a named root.
+func (w *world) named(name, place string) string {
+	return "[sources.roots." + name + "]\nprovider = \"claude\"\npath = \"" + filepath.ToSlash(filepath.Join(w.home, place)) + "\"\n"
+}
+
 func (w *world) request() Request {
 	w.t.Helper()
 	env := config.NewEnvironment(config.Linux, w.home, w.home, os.Geteuid(), func(string) (string, bool) { return "", false })

@@ -71,6 +71,7 @@ func (r *run) observe() error {
 		return pinned
 	}
 	r.assignRoots()
+	r.rename()
 	if r.base != nil {
 		wait.Go(func() { pinned = r.load(r.base) })
 	}

@@ -28,6 +28,7 @@ type meter struct {
 	events, sessions, calls, spoken atomic.Uint64
 	planned                         atomic.Bool // the totals are known
 	histories                       []string    // set before planned
+	began                           time.Time   // of reading; set before planned
 
 	stop chan struct{}
 	done sync.WaitGroup
@@ -76,7 +77,7 @@ func (m *meter) enter(stage string) { m.stage.Store(stage) }
 func (m *meter) plan(files, bytes uint64, histories []string) {
 	m.totalFiles.Store(files)
 	m.totalBytes.Store(bytes)
-	m.histories = histories
+	m.histories, m.began = histories, time.Now()
 	m.planned.Store(true)
 	m.enter(StageReading)
 }
@@ -125,8 +126,9 @@ func (m *meter) event(done bool) Progress {
 		if done && stage == StageComplete {
 			p.Percent = 100
 		}
-		if p.CompletedBytes > 0 && !done {
-			left := elapsed.Seconds() * float64(total-p.CompletedBytes) / float64(p.CompletedBytes)
+		// The rate is that of reading alone, and none is told before there is one.
+		if reading := time.Since(m.began).Seconds(); p.CompletedBytes > 0 && reading >= 1 && stage == StageReading {
+			left := reading * float64(total-p.CompletedBytes) / float64(p.CompletedBytes)
 			millis := uint64(left * 1000)
 			p.ETASeconds, p.RemainingMillis = &left, &millis
 		}

@@ -202,7 +202,7 @@ func (r *run) absent() []*known {
 func (r *run) lacking(routes map[string]bool) []*known {
 	var out []*known
 	for _, c := range r.stored {
-		if c.at == nil && routes[c.Route] && (c.State == core.Present || r.dropsGone()) {
+		if c.at == nil && routes[r.routeOf(c)] && (c.State == core.Present || r.dropsGone()) {
 			out = append(out, c)
 		}
 	}

@@ -459,9 +459,7 @@ func TestNamedRoots(t *testing.T) {
 	w := newWorld(t)
 	w.put(projects+"a", "k1 automatic")
 	w.put("work/projects/p/a", "k1 named")
-	root := func(name, place string) {
-		w.config += "[sources.roots." + name + "]\nprovider = \"claude\"\npath = \"" + filepath.ToSlash(filepath.Join(w.home, place)) + "\"\n"
-	}
+	root := func(name, place string) { w.config += w.named(name, place) }
 	w.run()
 	id := w.certificate("a").Source
 	root("main", ".claude")

@@ -1,11 +1,14 @@
 package refresh
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/retention"
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
@@ -278,4 +281,98 @@ func TestStandingFailure(t *testing.T) {
 		}
 	}
 	w.expect("bad present: one two three", "good present: other")
+}
+
+// routes are the selected routes of the active generation.
+func (w *world) routes() (ids []string) {
+	w.t.Helper()
+	g, err := w.store.Pin(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer g.Close()
+	for _, r := range g.Routes() {
+		ids = append(ids, r.Identity)
+	}
+	return ids
+}
+
+// A place that gets a name, or loses it, stays the same place: what vanishes there is gone, not left behind under the old selection.
+func TestNamingAPlace(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one")
+	w.put(projects+"b", "k1 other")
+	w.put(projects+"c", "k1 third")
+	w.run()
+	w.remove(projects + "a")
+	w.run()
+	for _, config := range []string{w.named("main", ".claude"), "", w.named("again", ".claude")} {
+		w.config = config
+		if config != "" {
+			w.remove(projects + "b")
+		}
+		w.run()
+		w.opened()
+		routes := w.routes()
+		for _, session := range []string{"a", "b", "c"} {
+			route := w.certificate(session).Route
+			if !slices.Contains(routes, route) {
+				t.Errorf("config %q: %s belongs to no selected route", config, session)
+			}
+		}
+	}
+	w.expect("a gone: one", "b gone: other", "c present: third")
+}
+
+// The root that was the automatic one keeps its ids wherever its name leads, also when the name was away in between.
+func TestReleasedNameComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one")
+	w.config = w.named("main", ".claude")
+	w.run()
+	w.put("moved/projects/p/a", "k1 one")
+	w.remove(projects + "a")
+	for _, config := range []string{w.named("main", "moved"), "", w.named("main", "moved")} {
+		w.config = config
+		w.run()
+	}
+	w.expect("a present: one")
+}
+
+// A root that is reached through a link belongs to the same route while the link leads nowhere.
+func TestLinkThatLeadsNowhere(t *testing.T) {
+	w := newWorld(t)
+	w.put("disk/claude/projects/p/a", "k1 automatic")
+	w.put("disk/work/projects/p/b", "k1 named")
+	for link, target := range map[string]string{".claude": "disk/claude", "work": "disk/work"} {
+		if err := os.Symlink(filepath.Join(w.home, filepath.FromSlash(target)), filepath.Join(w.home, link)); err != nil {
+			t.Skip("no links here")
+		}
+	}
+	w.config = w.named("work", "work")
+	w.run()
+	w.expect("a present: automatic", "b present: named")
+	if err := os.Rename(filepath.Join(w.home, "disk"), filepath.Join(w.home, "away")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"present", "present", "gone", "gone"} {
+
+		w.run()
+		w.expect("a "+want+": automatic", "b present: named")
+	}
+	var held int
+	routes := w.routes()
+	g, err := w.store.Pin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if err := g.Certificates(func(c *core.Certificate) error {
+		if slices.Contains(routes, c.Route) {
+			held++
+		}
+		return nil
+	}); err != nil || held != 2 {
+		t.Errorf("%d of 2 sources belong to a selected route, %v", held, err)
+	}
 }

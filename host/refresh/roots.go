@@ -70,7 +70,8 @@ func (r *run) identity(root config.Root) string {
 	return identityNamed
 }
 
-// roots returns the named roots as they will be published: those of the scope as configured now, the others as they were.
+// roots returns the named roots as they will be published: those of the scope as configured now, the others as they were. A released
+// root that left its automatic place is remembered when its name is removed: nothing else would tell its identity if it came back.
 func (r *run) roots() (digest string, roots []core.Root) {
 	m := r.manifest()
 	if !r.scope.exhaustive() {
@@ -82,7 +83,11 @@ func (r *run) roots() (digest string, roots []core.Root) {
 	if m != nil {
 		digest = m.Config
 		for _, root := range m.Roots {
-			if !r.scope.covers(root.Provider) {
+			switch {
+			case !r.scope.covers(root.Provider):
+				roots = append(roots, root)
+			case root.Identity == identityReleased && root.Path != root.Origin && !r.configured(root):
+				root.Group, root.Removed = "", true
 				roots = append(roots, root)
 			}
 		}
@@ -99,6 +104,10 @@ func (r *run) roots() (digest string, roots []core.Root) {
 		digest = configDigest(r.req.Config)
 	}
 	return digest, roots
+}
+
+func (r *run) configured(root core.Root) bool {
+	return slices.ContainsFunc(r.req.Config.Roots, func(c config.Root) bool { return c.Provider == root.Provider && c.Name == root.Name })
 }
 
 func (r *run) root(root config.Root) core.Root {
@@ -169,7 +178,68 @@ func (r *run) routes() []core.Route {
 
 // holds reports whether a stored source was last seen under a route.
 func (r *run) holds(route string) bool {
-	return slices.ContainsFunc(r.stored, func(c *known) bool { return c.Route == route })
+	return slices.ContainsFunc(r.stored, func(c *known) bool { return r.routeOf(c) == route })
+}
+
+// routeOf is the route of a stored source as it is called now.
+func (r *run) routeOf(c *known) string { return cmp.Or(r.renamed[c.Route], c.Route) }
+
+// rename finds the routes that are called differently now and are the same place with the same ids: a place got a name in the
+// configuration, or lost it. What is gone from such a place, or fails, belongs to it all the same.
+func (r *run) rename() {
+	m := r.manifest()
+	if m == nil || !r.scope.exhaustive() {
+		return
+	}
+	r.renamed = map[string]string{}
+	for _, b := range m.Routes {
+		owner := r.owner(b.Provider)
+		if owner == nil || b.Authority == string(sources.Named) || r.lists(b.Identity) {
+			continue
+		}
+		var lineage record.Digest
+		for _, root := range m.Roots {
+			if root.Name == b.Root && root.Provider == b.Provider && root.Identity == identityNamed {
+				lineage = record.NamedRootLineage(b.Provider, b.Root)
+			}
+		}
+		for _, s := range owner.routes {
+			if s.Path == b.Path && s.Format == b.Format && (s.lineage == nil && lineage.IsZero() || s.lineage != nil && *s.lineage == lineage) {
+				r.renamed[b.Identity] = s.ID
+			}
+		}
+	}
+}
+
+// resight moves the stored sources that were not read anew to the present name of their route.
+func (r *run) resight() error {
+	if len(r.renamed) == 0 {
+		return nil
+	}
+	read := r.reread()
+	for _, c := range r.stored {
+		s := c.Sighting
+		if s.Route = r.routeOf(c); s.Route == c.Route || read[c.Source] || c.dropped {
+			continue
+		}
+		w, err := r.writing()
+		if err == nil {
+			err = w.Touch(c.Source, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reread tells which sources were read and stored by this run.
+func (r *run) reread() map[record.Digest]bool {
+	read := map[record.Digest]bool{}
+	for _, s := range r.tally.scans {
+		read[s.source] = s.stored != nil
+	}
+	return read
 }
 
 // publish gives the form of a route in the manifest. Absences are counted only where there is something to lose.

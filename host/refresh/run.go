@@ -87,6 +87,7 @@ type run struct {
 	certs     map[record.Digest]*known
 	stored    []*known // the same by source
 	providers []*provider
+	renamed   map[string]string // former id of a route that is called differently now -> present id
 	forgotten *retention.Forgotten
 	fresh     map[record.Digest]*item // listed sources that are not stored, each at the place that counts
 	receipt   *Receipt                // of the run before, nil = unknown

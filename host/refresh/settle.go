@@ -30,6 +30,9 @@ func (r *run) settle(p *plan) error {
 			return err
 		}
 	}
+	if err := r.resight(); err != nil {
+		return err
+	}
 	for _, i := range slices.Concat(p.touched, p.revived) {
 		if err := r.seenAgain(i); err != nil {
 			return err
@@ -121,14 +124,14 @@ func (r *run) confirm(absent []*known) ([]*known, error) {
 			}
 		}
 	}
-	gone := slices.DeleteFunc(absent, func(c *known) bool { return again[c.Source] || !listed[c.Route] })
+	gone := slices.DeleteFunc(absent, func(c *known) bool { return again[c.Source] || !listed[r.routeOf(c)] })
 	for source, s := range vanished {
 		if again[source] || !listed[s.route.ID] {
 			continue
 		}
 		// It is gone, which is no failure.
 		s.failure, s.same, s.lost = nil, false, true
-		if s.item.cert != nil && listed[s.item.cert.Route] && s.item.cert.State == core.Present {
+		if s.item.cert != nil && listed[r.routeOf(s.item.cert)] && s.item.cert.State == core.Present {
 			gone = append(gone, s.item.cert)
 		}
 	}
@@ -159,10 +162,7 @@ func (r *run) longAbsent(routes []core.Route) []*known {
 // carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing. What a damaged
 // generation does not give back is told as a failure.
 func (r *run) carry() error {
-	read := map[record.Digest]bool{}
-	for _, s := range r.tally.scans {
-		read[s.source] = s.stored != nil
-	}
+	read := r.reread()
 	c, err := r.writing()
 	if err != nil {
 		return err

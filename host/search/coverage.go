@@ -44,6 +44,12 @@ type extent struct {
 	retained         int              // of all sources, without source filters and with a receipt
 }
 
+// Keys of what a long-lived process counts once a generation.
+type (
+	extentKey   struct{} // wholeExtent
+	retainedKey struct{} // retained sources of the whole archive
+)
+
 // measure starts to count what the query is matched against and returns a function that waits for the counts. Without filters the
 // columns of the whole archive are read, which a second processor does while candidates are fetched.
 func (r *run) measure() func() (extent, error) {
@@ -61,8 +67,10 @@ func (r *run) measure() func() (extent, error) {
 	}
 	counted := make(chan counts, 1)
 	go func() {
-		e := wholeExtent(r.gen.Lexical())
-		err := r.addReceipt(&e)
+		e, err := core.Kept(r.gen, extentKey{}, func() (extent, error) { return wholeExtent(r.gen.Lexical()), nil })
+		if err == nil {
+			err = r.addReceipt(&e)
+		}
 		counted <- counts{e, err}
 	}()
 	return sync.OnceValues(func() (extent, error) {
@@ -75,9 +83,10 @@ func (r *run) measure() func() (extent, error) {
 func (r *run) addReceipt(e *extent) (err error) {
 	e.receipt = r.service.receipt()
 	if e.receipt != nil && r.filter.sources == nil {
-		var all selection.Sources
-		all, err = selection.SelectSources(r.gen, func(*core.Certificate) bool { return true })
-		e.retained = all.Retained
+		e.retained, err = core.Kept(r.gen, retainedKey{}, func() (int, error) {
+			all, err := selection.SelectSources(r.gen, func(*core.Certificate) bool { return true })
+			return all.Retained, err
+		})
 	}
 	return err
 }

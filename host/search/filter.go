@@ -225,7 +225,7 @@ func (r *run) namedRoutes() (map[string]bool, error) {
 		for _, given := range one.given {
 			known := false
 			for _, root := range m.Roots {
-				if one.of(root) == given {
+				if one.of(root) == given && !root.Removed {
 					known, names[root.Name] = true, true
 				}
 			}

@@ -48,7 +48,7 @@ func (r *run) rows(found []result) ([]Row, error) {
 	}
 	for i := range rows {
 		row := &rows[i]
-		row.ShortSession, row.ShortEvent = r.view.ShortSession(row.Session), r.view.ShortEvent(row.Event)
+		row.ShortSession, row.ShortEvent = r.view.OwnSession(row.Session), r.view.OwnEvent(row.Event)
 		row.ShortCommands = r.commands(row.ShortSession, row.ShortEvent)
 	}
 	return rows, nil

@@ -191,8 +191,16 @@ func (s *setting) found(file string) bool {
 	return err != nil || s.Full && len(bytes.TrimSpace(text)) == 0 || bytes.Contains(text, []byte(s.Key))
 }
 
+func openOrdinary(file string) (*os.File, error) {
+	// Looked at first: to open a pipe is to wait for its writer.
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errors.New("no ordinary file"))
+	}
+	return os.Open(file)
+}
+
 func readBounded(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(file)
+	f, err := openOrdinary(file)
 	if err != nil {
 		return nil, err
 	}

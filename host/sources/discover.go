@@ -214,7 +214,7 @@ func annotate(automatic, configured []entry) (winners, additional []entry) {
 			continue
 		}
 		// A named root may lie where an automatic one may not, so the configured look at the place counts.
-		automatic[i].root, automatic[i].place, automatic[i].beside = e.root, e.place, false
+		automatic[i].root, automatic[i].place, automatic[i].beside, automatic[i].candidate.path = e.root, e.place, false, e.candidate.path
 	}
 	return automatic, additional
 }
@@ -285,7 +285,7 @@ func (d *Discovery) add(provider string, e entry) {
 		}
 		route.Authority = Configured
 	}
-	route.ID = routeID(route)
+	route.ID = routeID(route, e.candidate.path)
 	if !e.beside || e.place.status != Missing {
 		d.Rows = append(d.Rows, row)
 	}
@@ -294,14 +294,15 @@ func (d *Discovery) add(provider string, e entry) {
 	}
 }
 
-// routeID frames provider, format, role, authority and path, each with its length.
-func routeID(r Route) string {
+// routeID frames provider, format, role, authority and locator, each with its length. The locator is the path as it was declared or
+// configured: a link that leads nowhere for a while does not make another route.
+func routeID(r Route, locator string) string {
 	authority := string(r.Authority)
 	if r.Root != nil {
 		authority += ":" + r.Root.Name
 	}
 	h := sha256.New()
-	for _, part := range []string{"ctx.route", r.Provider, r.Format, r.Role, authority, filepath.ToSlash(r.Path)} {
+	for _, part := range []string{"ctx.route", r.Provider, r.Format, r.Role, authority, filepath.ToSlash(locator)} {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		h.Write([]byte(part))
 	}

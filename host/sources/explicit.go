@@ -44,7 +44,7 @@ func ExplicitRoute(c *config.Config, described []Described, provider, name strin
 		r := Route{
 			Provider: d.GetId(), Format: rule.GetFormat(), Role: rule.GetRole(), Path: at.path, Authority: Named, Status: Available,
 		}
-		r.ID = routeID(r)
+		r.ID = routeID(r, r.Path)
 		return r, nil
 	}
 	return Route{}, fault.New(fault.InvalidRequest, "the path is not a history that %s can read", d.GetDisplayName()).

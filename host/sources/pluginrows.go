@@ -73,6 +73,14 @@ func historyRows(place string) []PluginRow {
 	if m.Name != nil {
 		name = *m.Name
 	}
+	bad := !config.ValidName(name)
+	for _, s := range m.Sources {
+		bad = bad || !config.ValidName(s.ID)
+	}
+	if bad {
+		row.invalid(badName)
+		return []PluginRow{row}
+	}
 	row.Plugin, row.PluginDisplayName, row.PluginVersion = &name, m.DisplayName, m.Version
 	row.unless(false, "no provider of this program reads the histories of this plugin")
 	var rows []PluginRow

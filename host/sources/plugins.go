@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +31,9 @@ const (
 	maxPluginEntries = 1024 // directory entries looked at in one place
 	maxHistories     = 128  // of one manifest
 )
+
+// badName is why a manifest with another name is refused.
+const badName = "the names of a plugin and its histories are 1 to 64 letters, digits, '-' or '_'"
 
 // Trust says whether a plugin is started.
 type Trust string
@@ -96,7 +98,7 @@ func readPlugin(place string) Plugin {
 	program := filepath.FromSlash(m.Executable)
 	switch {
 	case !config.ValidName(m.Name):
-		p.Reason = "the name of the plugin is 1 to 64 letters, digits, '-' or '_'"
+		p.Reason = badName
 		return p
 	case m.SchemaVersion != 1 || m.Protocol != sdkplugin.ProtocolVersion:
 		p.Reason = "the plugin is made for another version of ctx"
@@ -200,14 +202,11 @@ func sum(text []byte) string {
 }
 
 func fileSum(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := openOrdinary(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.New("no ordinary file")
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err

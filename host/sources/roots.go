@@ -27,8 +27,9 @@ func (j job) expandRoots(c *config.Config) ([]entry, []Issue) {
 		}
 		whole := examine(root.Path, j.rootKind(), true, c)
 		for _, child := range children {
-			child.path = filepath.Join(root.Path, filepath.FromSlash(child.path))
-			e := entry{candidate: child, root: root, place: examine(child.path, child.kind, true, c)}
+			suffix := filepath.FromSlash(child.path)
+			child.path = filepath.Join(root.Written, suffix)
+			e := entry{candidate: child, root: root, place: examine(filepath.Join(root.Path, suffix), child.kind, true, c)}
 			if whole.status == Unsupported || whole.status == Unknown {
 				e.place.status, e.place.reason = whole.status, whole.reason
 			}
@@ -111,7 +112,7 @@ func (j job) unexpanded(root *config.Root, s *selection) (entry, bool) {
 		format = j.known.Formats[0]
 	}
 	return entry{
-		candidate: candidate{path: root.Path, format: format}, root: root,
+		candidate: candidate{path: root.Written, format: format}, root: root,
 		place: place{path: root.Path, exists: true, status: Unsupported, reason: NoProvider},
 	}, true
 }

@@ -140,7 +140,7 @@ type MissingRoot struct {
 
 // Route is a place that a refresh may read.
 type Route struct {
-	// ID is 64 hex digits over provider, format, selection authority and path; meaningful on this machine only.
+	// ID is 64 hex digits over provider, format, selection authority and the path as asked for; meaningful on this machine only.
 	ID       string
 	Provider string
 	Format   string // "" for an explicit path whose format the provider finds out

@@ -576,15 +576,20 @@ func TestDescriptionsAreKept(t *testing.T) {
 
 func TestPluginManifests(t *testing.T) {
 	w := newWorld(t)
-	for name, text := range map[string]string{"broken": "{broken", "sound": `{"name":"acme","display_name":"Acme","version":"1.2"}`} {
+	for name, text := range map[string]string{"broken": "{broken", "two words": "{}", "unnamed": `{"name":"a","sources":[{"path":"/x"}]}`, "sound": `{"name":"acme","display_name":"Acme","version":"1.2"}`} {
 		dir := w.dir(filepath.Join(w.data, "plugins", name))
 		if err := os.WriteFile(filepath.Join(dir, historyManifest), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rows := w.discover().Plugins
-	if len(rows) != 2 {
+	if len(rows) != 4 {
 		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows[2:] {
+		if row.Status != "invalid" || row.Plugin != nil || *row.Error != badName {
+			t.Errorf("%+v", row)
+		}
 	}
 	text, err := json.Marshal(rows[0])
 	if err != nil {

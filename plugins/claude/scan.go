@@ -100,6 +100,7 @@ func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jso
 // before parses the certified prefix for the state that it leads to.
 func (s *scanner) before(ctx context.Context, f *jsonl.File, c jsonl.Checkpoint) (*state, error) {
 	var again scanner
+	again.Nested = true // a record may ask for it
 	again.Reader.Reset(f)
 	again.mapper.begin(s.mapper.key, sidecars{}, nil)
 	err := again.Map(ctx, c.Offset, &again.mapper, nil)

@@ -452,3 +452,23 @@ func TestReusedMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestRecallOfLongLines asks for the prefix again while a long line is mapped; the prefix has one too.
+func TestRecallOfLongLines(t *testing.T) {
+	t.Parallel()
+	tr := newTree(t)
+	const locator = "-w/S1.jsonl"
+	long := user("u", strings.Repeat("y", 1<<20)) + "\n"
+	tr.write(locator, long)
+	before := tr.full(tr.only())
+	tr.append(locator, long+user("v", "text")+"\n")
+	source := tr.only()
+	s, r := &scanner{}, &recorder{}
+	req := appendRequest(tr.route(), source, before)
+	if err := s.scan(t.Context(), &req, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameEnd(tr.full(source), r, before); err != nil || s.Parsed != 3 {
+		t.Errorf("%d lines parsed: %v", s.Parsed, err)
+	}
+}

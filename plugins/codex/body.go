@@ -9,9 +9,12 @@ import (
 
 // The text of an event, and how it is stored: as pieces of the structured content where that holds it.
 
-// texted returns the first member among keys that is a string.
-func texted(v canonical.Value, keys ...string) canonical.Value {
-	for _, key := range keys {
+// textMembers are the members that hold the text of a content, the first one first.
+var textMembers = [...]string{"text", "input_text", "output_text", "summary_text", "content"}
+
+// texted returns the first of them that is a string.
+func texted(v canonical.Value) canonical.Value {
+	for _, key := range textMembers {
 		if member := v.Get(key); member.IsString() {
 			return member
 		}
@@ -26,12 +29,12 @@ func (m *mapper) readable(content canonical.Value) {
 		m.parts = append(m.parts, content)
 	case canonical.Array:
 		for element := range content.Elems {
-			if text := texted(element, "text", "input_text", "output_text", "summary_text", "content"); text.Exists() {
+			if text := texted(element); text.Exists() {
 				m.parts = append(m.parts, text)
 			}
 		}
 	case canonical.Object:
-		for _, key := range [...]string{"text", "input_text", "output_text", "summary_text", "content"} {
+		for _, key := range textMembers {
 			if m.readable(content.Get(key)); !m.emptyParts() {
 				return
 			}

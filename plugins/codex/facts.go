@@ -2,7 +2,7 @@ package codex
 
 import (
 	"bytes"
-	"math/bits"
+	"math"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -245,10 +245,8 @@ func (m *mapper) disposition(code canonical.Value) bool {
 func duration(v canonical.Value) (d sdkplugin.Duration) {
 	secs, ok := v.Get("secs").Uint64()
 	nanos, known := v.Get("nanos").Uint64()
-	high, low := bits.Mul64(secs, 1e9)
-	sum, carry := bits.Add64(low, nanos, 0)
-	if !ok || !known || nanos >= 1e9 || high > 0 || carry > 0 {
+	if !ok || !known || nanos >= 1e9 || secs > (math.MaxUint64-nanos)/1e9 {
 		return d
 	}
-	return sdkplugin.Duration{Nanos: sum, Known: true}
+	return sdkplugin.Duration{Nanos: secs*1e9 + nanos, Known: true}
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
 func (h *testHome) threads() []string {
@@ -75,6 +78,53 @@ func TestCompressed(t *testing.T) {
 	limited := &unpacked{from: strings.NewReader("12345"), left: 4}
 	if _, err := limited.Read(make([]byte, 9)); err == nil {
 		t.Error("more than the bound is handed out")
+	}
+}
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	const big = 2 * smallWindow
+	text := lines(meta0(u1), say("user", "hi"))
+	skippable := "\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+	for _, c := range []struct {
+		name, content string
+		first, all    uint64
+	}{
+		{"nothing", "", 0, 0},
+		{"no frame", "text", 0, 0},
+		{"a frame", windowed(text, 1<<20), 1 << 20, 1 << 20},
+		{"a bigger second frame", skippable + windowed(text, 1<<20) + windowed(strings.Repeat("a", 1<<20), big), 1 << 20, big},
+		{"a smaller second frame", windowed(text, big) + windowed(text, 1<<20), big, big},
+		{"cut in a block", windowed(text, big)[:20], big, big},
+		{"cut in a skippable frame", skippable[:9], 0, 0},
+	} {
+		first, all := windowOf(strings.NewReader(c.content), true), windowOf(strings.NewReader(c.content), false)
+		if first != c.first || all != c.all {
+			t.Errorf("%s: %d and %d, want %d and %d", c.name, first, all, c.first, c.all)
+		}
+	}
+
+	// A child and its parent cannot both have a big window: the copies of the child are not proven then.
+	h := newHome(t)
+	child := lines(meta0(u2, forkOf(u1)), say("user", "hi"))
+	for _, c := range []struct {
+		child, parent int
+		claims        bool
+	}{{1 << 20, big, true}, {big, 1 << 20, true}, {big, big, false}} {
+		h.write(fileOf(u1)+".zst", windowed(text, c.parent))
+		h.write(fileOf(u2)+".zst", windowed(child, c.child))
+		if got := h.full(u2); len(got.events) != 1 || strings.Contains(got.events[0], "copy=") != c.claims {
+			t.Errorf("windows %d and %d: events %q", c.child, c.parent, got.events)
+		}
+	}
+	var scans sync.WaitGroup
+	for range 3 * parallelSources {
+		scans.Go(func() { h.full(u2) })
+	}
+	scans.Wait()
+	h.write(fileOf(u2)+".zst", windowed(child, 2*maxWindow))
+	if err := h.fails(u2); err == nil || !strings.Contains(err.Error(), "window") {
+		t.Errorf("a window over the limit: %v", err)
 	}
 }
 
@@ -215,6 +265,57 @@ func TestInheritedPrefix(t *testing.T) {
 	}
 }
 
+// TestMalformedParent has a parent whose rollout turns out to belong to nobody behind what the child repeats.
+func TestMalformedParent(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	late := strings.Repeat(line("world_state", "{}")+"\n", headLines)
+	h.write(fileOf(u1), lines(meta0(u1), say("user", "a"))+late+lines(meta0(u3), say("user", "b")))
+	h.write(fileOf(u2), lines(meta0(u2, forkOf(u1)), say("user", "a"), say("user", "b")))
+	if got := h.full(u2).events; len(got) != 2 || strings.Contains(got[1], "copy=") {
+		t.Errorf("events %q", got)
+	}
+}
+
+// TestParentOfCopiedLine appears after a child whose own session_meta line is the second one.
+func TestParentOfCopiedLine(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.write(fileOf(u2), lines(meta0(u1), meta0(u2, forkOf(u1)), say("user", "a")))
+	_, before := h.source(u2)
+	h.write(fileOf(u1), lines(meta0(u1), say("user", "a")))
+	if _, after := h.source(u2); bytes.Equal(before.Observation, after.Observation) {
+		t.Error("a parent that came changes nothing")
+	}
+}
+
+// TestTreeOfTrees has a directory below a tree that is called as a tree.
+func TestTreeOfTrees(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.write(sessionsDir+"/"+fileOf(u1), lines(meta0(u1)))
+	h.write(fileOf(u2), lines(meta0(u2)))
+	if got := h.threads(); !slices.Equal(got, []string{u2, u1}) {
+		t.Errorf("threads %q", got)
+	}
+}
+
+// TestUnreadableWithoutName: what a file without a thread in its name gave earlier is not gone because it cannot be read now.
+func TestUnreadableWithoutName(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	v := &inventory{Listing: listing.Listing{Ctx: t.Context()}, routes: h.routes()}
+	h.write("notes.jsonl", lines(meta0(u1)))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if !v.rollout(0, "notes.jsonl", jsonl.Observation{}) || v.found[0].thread != u1 {
+		t.Errorf("found %+v", v.found)
+	}
+	if v.Ctx = cancelled; v.rollout(0, "notes.jsonl", jsonl.Observation{}) {
+		t.Error("a file that was not read counts as listed")
+	}
+}
+
 func TestTitles(t *testing.T) { // 35
 	t.Parallel()
 	h := newHome(t)
@@ -228,6 +329,10 @@ func TestTitles(t *testing.T) { // 35
 	after := h.more(u1, before)
 	if before.title() != "Renamed" || after.title() != "Name B" || after.mode != sdkplugin.ModeAppend || len(after.events) > 0 {
 		t.Errorf("titles %q, %q; mode %d, events %q", before.title(), after.title(), after.mode, after.events)
+	}
+	h.write(titleFile, strings.Repeat("\n", maxTitleFile)+lines(`{"id":"`+u1+`","thread_name":"Name C"}`))
+	if got := h.full(u1).title(); got != "Name C" {
+		t.Errorf("title %q at the end of a long index", got)
 	}
 }
 

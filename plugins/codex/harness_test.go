@@ -73,10 +73,14 @@ func turn(id, cwd string) string {
 
 func lines(text ...string) string { return strings.Join(text, "\n") + "\n" }
 
-func compressed(text string) string {
+func compressed(text string) string { return windowed(text, 1<<20) }
+
+// windowed is a frame that asks for a window.
+func windowed(text string, window int) string {
 	var b bytes.Buffer
-	w, _ := zstd.NewWriter(&b)
+	w, _ := zstd.NewWriter(&b, zstd.WithWindowSize(window))
 	_, _ = w.Write([]byte(text))
+	_ = w.Flush() // the size of the content is unknown
 	_ = w.Close()
 	return b.String()
 }
@@ -223,6 +227,7 @@ type recorder struct {
 	ending     sdkplugin.Ending
 	ended      bool
 	last       uint64
+	longest    int // bytes of the longest key
 }
 
 func (r *recorder) Begin(mode sdkplugin.Mode) error { r.mode = mode; return nil }
@@ -243,6 +248,7 @@ func (r *recorder) Event(e *sdkplugin.Event) error {
 		return fmt.Errorf("sequence %d after %d", e.Sequence, r.last)
 	}
 	r.last = e.Sequence
+	r.longest = max(r.longest, len(e.Key))
 	if len(e.Structured) > 0 && !canonical.IsCanonical(e.Structured) {
 		return fmt.Errorf("structured content is not canonical: %s", e.Structured)
 	}

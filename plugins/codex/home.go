@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -22,7 +24,7 @@ type home struct {
 	titles   map[string]string     // by thread, as given in the session index
 }
 
-// maxTitleFile is how much of a session index is read, in bytes from its end.
+// maxTitleFile is how much of a session index is read, in bytes before its end.
 const maxTitleFile = 16 << 20
 
 // homeOfSource returns the home of a source, from the last inventory or, in a process that made none, from a look of its own.
@@ -60,10 +62,12 @@ func readTitles(dir string, work *jsonl.Work) map[string]string {
 	defer f.Close()
 	var reader jsonl.Reader
 	var doc canonical.Doc
-	if f.Observation().Size > maxTitleFile {
-		return titles
-	}
 	reader.Reset(f)
+	if size := int64(f.Observation().Size); size > maxTitleFile {
+		reader.ResetStream(io.NewSectionReader(f, size-maxTitleFile, maxTitleFile))
+		reader.Next() // half a line
+	}
+	reader.Undigested()
 	for reader.Next() {
 		line := reader.Line()
 		if line.Kind != jsonl.Record || doc.Parse(line.Bytes) != nil {
@@ -93,27 +97,20 @@ type probe struct {
 
 var parentKeys = [][]byte{[]byte(`"forked_from_id"`), []byte(`"parent_thread_id"`), []byte(`"thread_id"`)}
 
-// begin returns at most limit bytes of the beginning of a rollout.
-func begin(route, locator string, limit int, work *jsonl.Work) ([]byte, error) {
-	c, err := openContent(route, locator, work)
+// begin returns at most limit bytes of the beginning of a rollout; what cannot be read is missing.
+func (c *candidate) begin(ctx context.Context, limit int, work *jsonl.Work) []byte {
+	content, err := openContent(ctx, c.base, c.locator, work, reading{beginning: true})
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	defer c.Close()
-	source, err := c.stream()
+	defer content.Close()
+	source, err := content.stream()
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	buf := make([]byte, limit)
-	n := 0
-	for n < limit {
-		more, err := source.Read(buf[n:])
-		n += more
-		if err != nil {
-			break
-		}
-	}
-	return buf[:n], nil
+	n, _ := io.ReadFull(source, buf)
+	return buf[:n]
 }
 
 // look probes the beginning of a rollout. When its first line is longer and may be a bare header, more reads further.
@@ -129,10 +126,13 @@ func look(text []byte, more func() []byte) (p probe) {
 		}
 	}
 	for _, key := range parentKeys {
-		for _, after, found := bytes.Cut(line, key); found; _, after, found = bytes.Cut(after, key) {
+		for _, after, found := bytes.Cut(text, key); found; _, after, found = bytes.Cut(after, key) {
 			value := bytes.TrimLeft(after, " \t:")
-			if len(value) > uuidLength+1 && value[0] == '"' && isUUID(string(value[1:uuidLength+1])) {
-				p.parents = append(p.parents, string(value[1:uuidLength+1]))
+			if len(value) <= uuidLength || value[0] != '"' {
+				continue
+			}
+			if id := string(value[1 : uuidLength+1]); isUUID(id) && !slices.Contains(p.parents, id) {
+				p.parents = append(p.parents, id)
 			}
 		}
 	}
@@ -143,26 +143,21 @@ func look(text []byte, more func() []byte) (p probe) {
 // with its title in the session index, and eight that change with the beginnings of its parents.
 const suffixLength = 16
 
-// suffix returns that part; nil when there is neither title nor parent.
+// suffix returns that part.
 func (h *home) suffix(c *candidate, beginning func(*candidate) [sha256.Size]byte) []byte {
-	title := sha256.Sum256([]byte(h.titles[c.thread]))
-	parents := sha256.New()
-	named := false
+	var parents []byte
 	for _, thread := range c.probe.parents {
 		if parent := h.rollouts[thread]; parent != nil && parent != c {
 			digest := beginning(parent)
-			parents.Write([]byte("\x00" + thread))
-			parents.Write(digest[:])
-			named = true
+			parents = append(append(parents, thread...), digest[:]...)
 		}
 	}
-	if !named && h.titles[c.thread] == "" {
-		return nil
-	}
 	suffix := make([]byte, suffixLength)
-	copy(suffix, title[:suffixLength/2])
-	if named {
-		copy(suffix[suffixLength/2:], parents.Sum(nil))
+	for i, text := range [...][]byte{[]byte(h.titles[c.thread]), parents} {
+		if len(text) > 0 {
+			sum := sha256.Sum256(text)
+			copy(suffix[i*suffixLength/2:(i+1)*suffixLength/2], sum[:])
+		}
 	}
 	return suffix
 }
@@ -176,15 +171,8 @@ func suffixOf(observation []byte) []byte {
 	return observation[own:]
 }
 
-// parentsOf returns the part of an observation that tells of the parents, nil when there are none.
-func parentsOf(suffix []byte) []byte {
-	if len(suffix) != suffixLength || len(bytes.Trim(suffix[suffixLength/2:], "\x00")) == 0 {
-		return nil
-	}
-	return suffix[suffixLength/2:]
-}
+// parentsOf returns the part of it that tells of the parents.
+func parentsOf(suffix []byte) []byte { return suffix[min(len(suffix), suffixLength/2):] }
 
 // path is the file of a candidate.
-func (c *candidate) path(routes []sdkplugin.Route) string {
-	return filepath.Join(routes[c.route].Path, filepath.FromSlash(c.locator))
-}
+func (c *candidate) path() string { return filepath.Join(c.base, filepath.FromSlash(c.locator)) }

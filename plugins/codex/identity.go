@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,21 +137,6 @@ func uuidTime(id string) (ms uint64, ok bool) {
 	if len(id) != uuidLength || !isUUID(id) || id[14] != '7' {
 		return 0, false
 	}
-	for i := range 13 {
-		if i == 8 {
-			continue
-		}
-		ms = ms<<4 | uint64(hexDigit(id[i]))
-	}
-	return ms, true
-}
-
-func hexDigit(c byte) byte {
-	switch {
-	case c >= 'a':
-		return c - 'a' + 10
-	case c >= 'A':
-		return c - 'A' + 10
-	}
-	return c - '0'
+	ms, err := strconv.ParseUint(id[:8]+id[9:13], 16, 64)
+	return ms, err == nil
 }

@@ -20,6 +20,7 @@ import (
 // candidate is a file that may become a source.
 type candidate struct {
 	route    int
+	base     string // path of the route
 	locator  string
 	seen     jsonl.Observation
 	thread   string // owner of a rollout
@@ -113,6 +114,9 @@ func (v *inventory) route(index int) (sdkplugin.RouteState, error) {
 
 // descends tells which directories of a route are entered: all of a tree, of a home only its trees.
 func descends(route string) func(string) bool {
+	if homeOf(route, true) != route {
+		return nil // a tree, whatever its directories are called
+	}
 	for _, tree := range [...]string{sessionsDir, archivedDir} {
 		if info, err := os.Lstat(route + string(os.PathSeparator) + tree); err == nil && info.IsDir() {
 			return func(locator string) bool {
@@ -133,7 +137,7 @@ func (v *inventory) file(index int) sdkplugin.RouteState {
 	}
 	v.Files++
 	if shapeOf(route, &v.reader, &v.doc, v.Work) == promptFormat {
-		v.found = append(v.found, &candidate{route: index, seen: seen, prompts: true})
+		v.found = append(v.found, &candidate{route: index, base: route.Path, seen: seen, prompts: true})
 	} else if !v.rollout(index, "", seen) {
 		return sdkplugin.RouteIncomplete
 	}
@@ -187,34 +191,30 @@ func (v *inventory) rollout(index int, locator string, seen jsonl.Observation) (
 		name = route.Path
 	}
 	stem := stemOf(name)
-	c := &candidate{route: index, locator: locator, seen: seen, thread: expectedOwner(stem), complete: -1}
+	c := &candidate{route: index, base: route.Path, locator: locator, seen: seen, thread: expectedOwner(stem), complete: -1}
+	ok = true
 	if c.thread == "" {
 		if len(stem) > maxThread || stem == "" {
 			return true
 		}
-		h, err := v.head(route.Path, locator, packed(name))
-		var failure *jsonl.Failure
-		switch {
-		case errors.As(err, &failure) && failure.Class == jsonl.Vanished:
+		h, err := v.head(c, packed(name))
+		switch class := classOf(err); {
+		case class == jsonl.Vanished:
 			return true
-		case err != nil && v.Ctx.Err() != nil:
-			return false
 		case err == nil:
 			owner, _ := h.owner(stem, packed(name))
 			c.thread = owner.ID
+		case class != string(sdkplugin.MalformedSource):
+			ok = false // what the file gave earlier may still be in it
 		}
 		c.thread = cmp.Or(c.thread, stem)
 	}
 	v.found = append(v.found, c)
-	return true
+	return ok
 }
 
 // probes looks at the beginnings of the rollouts of one route.
 func (v *inventory) probes(route string, found []*candidate) error {
-	read := func(c *candidate, limit int) []byte {
-		text, _ := begin(route, c.locator, limit, v.Work)
-		return text
-	}
 	var raw []*candidate
 	var entries []jsonl.Entry
 	for _, c := range found {
@@ -222,24 +222,24 @@ func (v *inventory) probes(route string, found []*candidate) error {
 			continue
 		}
 		if c.locator == "" || packed(c.locator) {
-			c.probe = look(read(c, probeBytes), func() []byte { return read(c, bareBytes) })
+			c.probe = look(c.begin(v.Ctx, probeBytes, v.Work), func() []byte { return c.begin(v.Ctx, bareBytes, v.Work) })
 			continue
 		}
 		raw = append(raw, c)
 		entries = append(entries, jsonl.Entry{Locator: c.locator})
 	}
 	return jsonl.Heads(v.Ctx, route, entries, probeBytes, v.Work, func(place int, head []byte) {
-		raw[place].probe = look(head, func() []byte { return read(raw[place], bareBytes) })
+		raw[place].probe = look(head, func() []byte { return raw[place].begin(v.Ctx, bareBytes, v.Work) })
 	})
 }
 
-func (v *inventory) head(route, locator string, isPacked bool) (head, error) {
-	c, err := openContent(route, locator, v.Work)
+func (v *inventory) head(c *candidate, isPacked bool) (head, error) {
+	content, err := openContent(v.Ctx, c.base, c.locator, v.Work, reading{})
 	if err != nil {
 		return head{}, err
 	}
-	defer c.Close()
-	if err := c.restart(&v.reader); err != nil {
+	defer content.Close()
+	if err := content.restart(&v.reader); err != nil {
 		return head{}, err
 	}
 	v.reader.Undigested()
@@ -266,7 +266,7 @@ func (v *inventory) oneEach() error {
 			if v.Ctx.Err() != nil {
 				return v.Ctx.Err()
 			}
-			if v.better(c, winner) {
+			if c.better(winner) {
 				best[id], winner.lost = c, true
 				continue
 			}
@@ -281,17 +281,17 @@ func (v *inventory) oneEach() error {
 }
 
 // better tells whether a copy wins over one that comes before it in the order of paths.
-func (v *inventory) better(c, winner *candidate) bool {
+func (c *candidate) better(winner *candidate) bool {
 	if n := cmp.Compare(c.complete, winner.complete); n != 0 {
 		return n > 0
 	}
 	rank := func(c *candidate) int {
-		if packed(c.path(v.routes)) {
+		if packed(c.path()) {
 			return 1
 		}
 		return 0
 	}
-	n := cmp.Or(cmp.Compare(rank(c), rank(winner)), strings.Compare(c.path(v.routes), winner.path(v.routes)))
+	n := cmp.Or(cmp.Compare(rank(c), rank(winner)), strings.Compare(c.path(), winner.path()))
 	return n < 0
 }
 
@@ -301,7 +301,7 @@ func (v *inventory) count(c *candidate) {
 		return
 	}
 	c.complete = 0
-	content, err := openContent(v.routes[c.route].Path, c.locator, v.Work)
+	content, err := openContent(v.Ctx, c.base, c.locator, v.Work, reading{})
 	if err != nil {
 		return
 	}
@@ -343,8 +343,7 @@ func (v *inventory) homes() map[homeKey]*home {
 	beginning := func(c *candidate) [sha256.Size]byte {
 		digest, known := beginnings[c]
 		if !known {
-			text, _ := begin(v.routes[c.route].Path, c.locator, parentBytes, v.Work)
-			digest = sha256.Sum256(text)
+			digest = sha256.Sum256(c.begin(v.Ctx, parentBytes, v.Work))
 			beginnings[c] = digest
 		}
 		return digest

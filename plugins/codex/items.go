@@ -17,12 +17,13 @@ const (
 // execTools are the tools that run a command line.
 var execTools = []string{"exec", "exec_command", "shell", "bash", "command"}
 
+var roles = map[string]string{
+	"user": sdkplugin.RoleUser, "assistant": sdkplugin.RoleAssistant, "developer": sdkplugin.RoleSystem, "system": sdkplugin.RoleSystem,
+}
+
 // message maps a message. One that is nothing but wrappers is a notice; its id is that of the message.
 func (m *mapper) message() (transcript.Outcome, error) {
-	role, known := map[string]string{
-		"user": sdkplugin.RoleUser, "assistant": sdkplugin.RoleAssistant,
-		"developer": sdkplugin.RoleSystem, "system": sdkplugin.RoleSystem,
-	}[string(m.payload.Get("role").Str())]
+	role, known := roles[string(m.payload.Get("role").Str())]
 	if !known {
 		return refuse("a message of an unknown role")
 	}

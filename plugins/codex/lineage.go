@@ -28,14 +28,15 @@ type inherited struct {
 	payload, key []byte
 }
 
-// openAncestry opens the parent's rollout.
-func openAncestry(ctx context.Context, route, locator, thread string, work *jsonl.Work) (*ancestry, error) {
-	c, err := openContent(route, locator, work)
+// openAncestry opens the parent's rollout beside that of a child.
+func openAncestry(ctx context.Context, parent *candidate, child *content, work *jsonl.Work) (*ancestry, error) {
+	c, err := openContent(ctx, parent.base, parent.locator, work, reading{beside: child})
 	if err != nil {
 		return nil, err
 	}
 	a := &ancestry{ctx: ctx, content: c}
-	state, err := begun(ctx, c, &a.scanner, thread, nameOf(route, locator), maxContent)
+	a.scanner.Nested = true
+	state, err := begun(ctx, c, &a.scanner, parent.thread, nameOf(parent.base, parent.locator), maxContent)
 	if err != nil {
 		c.Close()
 		return nil, err
@@ -47,18 +48,21 @@ func openAncestry(ctx context.Context, route, locator, thread string, work *json
 	return a, nil
 }
 
-// take returns the next event of the parent, nil behind the last one.
+// take returns the next event of the parent, nil behind the last one. A rollout that turns out to be malformed proves nothing more.
 func (a *ancestry) take() *inherited {
 	for a.next == len(a.queue) {
 		a.queue, a.next = a.queue[:0], 0
-		if !a.scanner.Reader.Next() {
-			a.err = a.scanner.Reader.Err()
-			return nil
+		err := a.ctx.Err()
+		more := a.scanner.Reader.Next()
+		if more && err == nil {
+			err = a.scanner.Line(a.scanner.Reader.Line(), &a.mapper, nil)
+		} else if err == nil {
+			err = a.scanner.Reader.Err()
 		}
-		if a.err = a.scanner.Line(a.scanner.Reader.Line(), &a.mapper, nil); a.err == nil {
-			a.err = a.ctx.Err()
+		if classOf(err) != string(sdkplugin.MalformedSource) {
+			a.err = err
 		}
-		if a.err != nil {
+		if s := a.mapper.state; err != nil || !more || len(a.queue) > 0 && !s.Others.belongTo(s.Owner.ID) {
 			return nil
 		}
 	}

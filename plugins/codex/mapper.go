@@ -72,6 +72,9 @@ type mapper struct {
 	digestValue canonical.Value
 }
 
+// keptNodes bounds the values inside of strings whose memory is kept from record to record.
+const keptNodes = 1 << 16
+
 // begin makes the mapper ready for a file.
 func (m *mapper) begin(s *state, out transcript.Sink) {
 	m.state, m.out, m.inherits, m.given = s, out, nil, nil
@@ -97,6 +100,9 @@ func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outc
 	outcome, err := m.record(at, v)
 	if outcome.Verdict == transcript.Rejected && outcome.PayloadType == "" && len(m.kind) <= maxMember {
 		outcome.PayloadType = string(m.kind)
+	}
+	if cap(m.inner.Nodes()) > keptNodes {
+		m.inner = canonical.Doc{}
 	}
 	return outcome, err
 }
@@ -277,8 +283,8 @@ func (m *mapper) skip(nativeType string) {
 	m.state.occurrence(m.keys.print())
 }
 
-// maxNativeID is the longest native id that becomes part of a key, in bytes.
-const maxNativeID = 64<<10 - 16
+// maxNativeID is the longest native id that becomes part of a key, in bytes: a key has 64 KiB, and this is room for its other parts.
+const maxNativeID = 64<<10 - 256
 
 // identify makes the key of the draft: the call id of its payload, else the id, else its content.
 func (m *mapper) identify(nativeType, nativeRole string) {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -79,14 +80,10 @@ func readMeta(payload canonical.Value, at time.Time) (m meta, ok bool) {
 	if !spawn.IsObject() {
 		spawn = source.Get("thread_spawn")
 	}
-	for _, v := range [...]canonical.Value{
-		payload.Get("agent_role"), payload.Get("agent_type"), spawn.Get("agent_role"), spawn.Get("agent_type"),
-		payload.Get("agent_nickname"), spawn.Get("agent_nickname"),
-	} {
-		if m.Agent == "" {
-			m.Agent = bounded(v, maxMember)
-		}
+	name := func(key string) string {
+		return cmp.Or(bounded(payload.Get(key), maxMember), bounded(spawn.Get(key), maxMember))
 	}
+	m.Agent = cmp.Or(name("agent_role"), name("agent_type"), name("agent_nickname"))
 	if !m.relate(payload, source) {
 		return m, false
 	}
@@ -106,14 +103,9 @@ func readMeta(payload canonical.Value, at time.Time) (m meta, ok bool) {
 }
 
 func (m *meta) readGit(git canonical.Value) {
-	for _, member := range [...]struct {
-		to   *string
-		name string
-	}{{&m.Commit, "commit_hash"}, {&m.Branch, "branch"}, {&m.URL, "repository_url"}} {
-		if text := bounded(git.Get(member.name), maxMember); *member.to == "" {
-			*member.to = text
-		}
-	}
+	m.Commit = cmp.Or(m.Commit, bounded(git.Get("commit_hash"), maxMember))
+	m.Branch = cmp.Or(m.Branch, bounded(git.Get("branch"), maxMember))
+	m.URL = cmp.Or(m.URL, bounded(git.Get("repository_url"), maxMember))
 }
 
 // relate finds the parent and how the thread came from it. ok is false when an id is too long.
@@ -131,18 +123,9 @@ func (m *meta) relate(payload, source canonical.Value) (ok bool) {
 			ids[i] = string(id)
 		}
 	}
-	spawned, declared, forked, base := ids[0], ids[3], ids[4], ids[5]
-	if spawned == "" {
-		spawned = ids[1]
-	}
-	if spawned == "" {
-		spawned = ids[2]
-	}
+	spawned, declared, forked, base := cmp.Or(ids[0], ids[1], ids[2]), ids[3], ids[4], ids[5]
+	delegator := cmp.Or(spawned, declared)
 	other := func(a, b string) bool { return a != "" && b != "" && a != b }
-	delegator := spawned
-	if delegator == "" {
-		delegator = declared
-	}
 	switch {
 	case other(spawned, declared):
 		m.Parent = spawned

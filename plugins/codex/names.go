@@ -57,15 +57,7 @@ func expectedOwner(stem string) string {
 }
 
 // isUUID tells whether all characters of an id are hexadecimal digits or '-', as those of file names are.
-func isUUID(id string) bool {
-	for i := range len(id) {
-		c := id[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') && c != '-' {
-			return false
-		}
-	}
-	return id != ""
-}
+func isUUID(id string) bool { return id != "" && strings.Trim(id, "0123456789abcdefABCDEF-") == "" }
 
 // homeOf returns the home that a route lies in: above the trees, beside the prompt log; a file named alone lies in the home of its
 // tree, or in its directory.

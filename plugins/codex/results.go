@@ -74,9 +74,8 @@ func (m *mapper) declared(kind string) (more bool) {
 		more = m.disposition(m.payload.Get("exit_code"))
 		fallthrough
 	case "patch_apply_end", mcpEnd:
-		took := m.payload.Get("duration")
-		m.result.Duration = duration(took)
-		more = more || took.Exists()
+		m.result.Duration = duration(m.payload.Get("duration"))
+		more = more || m.result.Duration.Known
 	}
 	if changes := m.payload.Get("changes"); kind == "patch_apply_end" && changes.IsObject() {
 		m.changeFacts(changes)
@@ -164,4 +163,7 @@ func (m *mapper) mcpCall(invocation canonical.Value) {
 		Arguments: m.arguments(invocation.Get("arguments"), 1),
 	}
 	m.ev.Invocation = &m.invocation
+	if m.state.Doubled { // no result of this file proves anything; the body still holds this one
+		m.result.Structured = sdkplugin.Unavailable()
+	}
 }

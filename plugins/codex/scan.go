@@ -89,7 +89,7 @@ func (s *scanner) rollout(ctx context.Context, req *sdkplugin.ScanRequest, out t
 		return sdkplugin.Fail(sdkplugin.UnsupportedSchema, "the shape of the file cannot be decided: its first record is neither "+
 			"one of a rollout nor a row of a prompt log, or both")
 	}
-	c, err := openContent(req.Route.Path, req.Source.Locator, s.work)
+	c, err := openContent(ctx, req.Route.Path, req.Source.Locator, s.work, reading{})
 	if err != nil {
 		return err
 	}
@@ -123,12 +123,12 @@ func (s *scanner) rollout(ctx context.Context, req *sdkplugin.ScanRequest, out t
 const maxContent = 1 << 62
 
 // ancestry opens the rollout of the parent if the home has one.
-func (s *scanner) ancestry(ctx context.Context, routes []sdkplugin.Route, state *state) (*ancestry, error) {
+func (s *scanner) ancestry(ctx context.Context, c *content, state *state) (*ancestry, error) {
 	parent := s.home.rollouts[state.Owner.Parent]
-	if !state.Inherited || parent == nil || parent.route >= len(routes) {
+	if !state.Inherited || parent == nil {
 		return nil, nil
 	}
-	a, err := openAncestry(ctx, routes[parent.route].Path, parent.locator, parent.thread, s.work)
+	a, err := openAncestry(ctx, parent, c, s.work)
 	if err != nil && ctx.Err() == nil {
 		return nil, nil // a parent that cannot be read proves nothing
 	}
@@ -142,7 +142,7 @@ func (s *scanner) start(ctx context.Context, req *sdkplugin.ScanRequest, c *cont
 		return err
 	}
 	s.mapper.begin(state, out)
-	s.mapper.inherits, err = s.ancestry(ctx, req.Routes, state)
+	s.mapper.inherits, err = s.ancestry(ctx, c, state)
 	state.Compared = s.mapper.inherits != nil
 	return err
 }

@@ -122,8 +122,7 @@ func (s *state) seen(at time.Time) {
 }
 
 // A frontier is what an append needs to go on: which file was read, how many lines, what the parents looked like, and the state.
-// Its form is a length and JSON, then the numbers of the sets, eight bytes each: terminals, keys that came once, and pairs of a
-// key and a count. A state that does not fit, or whose inherited prefix is not over, is left out; the append then reads the prefix
+// Its form is a length and JSON, then eight bytes for every terminal, and for every key eight bytes and its count. A state that does not fit, or whose inherited prefix is not over, is left out; the append then reads the prefix
 // again for it.
 type frontier struct {
 	Version        int
@@ -131,46 +130,35 @@ type frontier struct {
 	Lines          uint64
 	Parents        []byte `json:",omitempty"`
 	State          *state `json:",omitempty"`
-	Sets           [3]int
+	Terminals      int
 }
 
 const (
-	frontierVersion = 1
+	frontierVersion = 2
 	maxFrontier     = 48 << 10 // leaves room for what the host adds
 	lengthBytes     = 4
+	printBytes      = 8
 )
 
 // encode returns at most limit bytes, or the little that is never left out.
 func (f frontier) encode(limit int) []byte {
-	f.Version = frontierVersion
-	if f.State != nil && (f.State.Inherited || len(f.State.terminals) > maxTerminals) {
+	f.Version, f.Terminals = frontierVersion, 0
+	if s := f.State; s != nil && (s.Inherited || len(s.terminals) > maxTerminals || len(s.occurrences) > limit/printBytes) {
 		f.State = nil
 	}
 	var sets []byte
 	if s := f.State; s != nil {
-		terminals := slices.Sorted(maps.Keys(s.terminals))
-		var once, often []print8
-		for key, n := range s.occurrences {
-			if n == 1 {
-				once = append(once, key)
-			} else {
-				often = append(often, key)
-			}
+		f.Terminals = len(s.terminals)
+		for _, id := range slices.Sorted(maps.Keys(s.terminals)) {
+			sets = binary.BigEndian.AppendUint64(sets, uint64(id))
 		}
-		f.Sets = [3]int{len(terminals), len(once), len(often)}
-		for _, set := range [...][]print8{terminals, once, often} {
-			slices.Sort(set)
-			for _, key := range set {
-				sets = binary.BigEndian.AppendUint64(sets, uint64(key))
-			}
-		}
-		for _, key := range often {
-			sets = binary.BigEndian.AppendUint64(sets, s.occurrences[key])
+		for _, key := range slices.Sorted(maps.Keys(s.occurrences)) {
+			sets = binary.AppendUvarint(binary.BigEndian.AppendUint64(sets, uint64(key)), s.occurrences[key])
 		}
 	}
 	text, err := json.Marshal(f)
 	if f.State != nil && (err != nil || lengthBytes+len(text)+len(sets) > limit) {
-		f.State, f.Sets, sets = nil, [3]int{}, nil
+		f.State, f.Terminals, sets = nil, 0, nil
 		text, _ = json.Marshal(f) // numbers
 	}
 	dst := binary.BigEndian.AppendUint32(make([]byte, 0, lengthBytes+len(text)+len(sets)), uint32(len(text)))
@@ -189,31 +177,32 @@ func parseFrontier(src []byte) (f frontier, err error) {
 	if decoder.Decode(&f) != nil || f.Version != frontierVersion {
 		return frontier{}, errFrontier
 	}
-	sets := src[end:]
-	total := 0
-	for _, n := range f.Sets {
-		if n < 0 || n > len(sets)/8 {
-			return frontier{}, errFrontier
-		}
-		total += n
-	}
-	if f.State == nil || 8*(total+f.Sets[2]) != len(sets) {
-		if f.State != nil || len(sets) > 0 {
+	sets, s := src[end:], f.State
+	if s == nil {
+		if len(sets) > 0 || f.Terminals != 0 {
 			return frontier{}, errFrontier
 		}
 		return f, nil
 	}
-	s := f.State
 	s.terminals, s.occurrences = map[print8]bool{}, map[print8]uint64{}
-	at := func(i int) uint64 { return binary.BigEndian.Uint64(sets[8*i:]) }
-	for i := range f.Sets[0] {
-		s.terminals[print8(at(i))] = true
+	for n := 0; len(sets) > 0; n++ {
+		if len(sets) < printBytes {
+			return frontier{}, errFrontier
+		}
+		key := print8(binary.BigEndian.Uint64(sets))
+		sets = sets[printBytes:]
+		if n < f.Terminals {
+			s.terminals[key] = true
+			continue
+		}
+		count, length := binary.Uvarint(sets)
+		if length <= 0 {
+			return frontier{}, errFrontier
+		}
+		s.occurrences[key], sets = count, sets[length:]
 	}
-	for i := range f.Sets[1] {
-		s.occurrences[print8(at(f.Sets[0]+i))] = 1
-	}
-	for i := range f.Sets[2] {
-		s.occurrences[print8(at(f.Sets[0]+f.Sets[1]+i))] = at(total + i)
+	if len(s.terminals) != f.Terminals {
+		return frontier{}, errFrontier
 	}
 	return f, nil
 }

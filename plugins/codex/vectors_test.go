@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -89,6 +90,19 @@ func TestUUIDTime(t *testing.T) {
 	for _, id := range []string{"", "01900000-0000-4000-8000-000000000001", "x1900000-0000-7000-8000-000000000001"} {
 		if _, ok := uuidTime(id); ok {
 			t.Errorf("%s has a time", id)
+		}
+	}
+}
+
+// TestLongestID keeps the key of every id inside the limit of the host, which counts all its parts together.
+func TestLongestID(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	for _, n := range []int{maxNativeID, maxNativeID + 1} {
+		h.write(fileOf(u1), lines(meta0(u1), output(strings.Repeat("c", n), "a")))
+		got := h.full(u1)
+		if len(got.events) != 1 || got.longest > sdkplugin.MaxTypedKey || strings.Contains(got.events[0], "call=") != (n == maxNativeID) {
+			t.Errorf("id of %d bytes: key of %d bytes, event %.200q", n, got.longest, got.events)
 		}
 	}
 }

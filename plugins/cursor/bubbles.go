@@ -2,7 +2,6 @@ package cursor
 
 import (
 	"context"
-	"path/filepath"
 	"strconv"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -14,9 +13,10 @@ import (
 type bubble struct {
 	v     canonical.Value // absent when its row is missing or no JSON
 	id    string
+	named bool   // by the list, else by its place in it
 	index uint64 // in the list of the session
 	user  bool
-	bad   bool // its row is no JSON, or too long
+	bad   bool // its row is no JSON or too long, or its name is no key
 }
 
 // text is what the bubble says.
@@ -38,7 +38,7 @@ func (s *scanner) scanState(ctx context.Context, req *sdkplugin.ScanRequest, out
 	err := r.state(ctx, s.lib, s.found, func(b *bubble) error {
 		switch {
 		case b.bad:
-			return out.Reject(sdkplugin.Rejection{Detail: "a bubble is no JSON object or too long"})
+			return out.Reject(sdkplugin.Rejection{Detail: "a bubble is no JSON object, or it or its name is too long"})
 		case !b.v.Exists():
 			missing++
 			return nil
@@ -52,20 +52,18 @@ func (s *scanner) scanState(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err != nil {
 		return err
 	}
-	if text := r.composer.Root().Get("latestConversationSummary").Get("summary").Get("summary"); text.IsString() {
+	if text := r.composer.Root().Get(summaryKey).Get("summary").Get("summary"); text.IsString() {
 		r.sequence, r.part, r.at = uint64(conversation(r.composer.Root()).Len())<<16, 0, sdkplugin.Instant{}
 		r.files = canonical.Value{}
-		key := func() sdkplugin.NativeKey { return r.bubbleKey("latestConversationSummary") }
-		if err := r.text(sdkplugin.Summary, sdkplugin.RoleSystem, text.Str(), key); err != nil {
+		r.key = func() sdkplugin.NativeKey { return r.bubbleKey(summaryKey) }
+		if err := r.text(sdkplugin.Summary, sdkplugin.RoleSystem, text.Str()); err != nil {
 			return err
 		}
 	}
 	if missing > 0 {
 		s.diagnose("partial_session", "bubbles that the session lists are not in the database")
 	}
-	return s.end(ctx, &r.emitter, out, s.Retained > 0, sdkplugin.Ending{
-		Observation: s.lib.observation(s.found), CertifiedBytes: r.read, ContentDigest: [32]byte(r.sum.Sum(nil)),
-	})
+	return s.endRows(ctx, out)
 }
 
 // rootOf returns the session that a subagent of the editor's state comes from in the end.
@@ -82,11 +80,13 @@ func (l *library) rootOf(f *found) sessionID {
 	return root
 }
 
+// summaryKey is the name of the session's summary among its bubbles.
+const summaryKey = "latestConversationSummary"
+
 // state hands the bubbles of a session to each, in the order of its list, from one state of the database. A bubble that the list
-// does not name belongs to a turn that was edited away.
+// does not name belongs to a turn that was edited away; one that it names twice counts once.
 func (r *rows) state(ctx context.Context, l *library, f *found, each func(*bubble) error) error {
-	path := filepath.Join(l.routes[f.route].Path, filepath.FromSlash(f.locator))
-	snapshot, err := sqlitesnap.Open(ctx, path, stateTables)
+	snapshot, err := sqlitesnap.Open(ctx, l.pathOf(f), stateTables)
 	if err != nil {
 		return err
 	}
@@ -105,11 +105,21 @@ func (r *rows) state(ctx context.Context, l *library, f *found, each func(*bubbl
 	composer := r.composer.Root()
 	r.model = []byte(modelName(composer.Get("modelConfig").Get("modelName")))
 	index := uint64(0)
+	listed := map[string]bool{summaryKey: true}
 	for entry := range conversation(composer).Elems {
 		b := bubble{index: index, id: string(entry.Get("bubbleId").Str())}
+		if b.named = b.id != ""; !b.named {
+			b.id = "#" + strconv.FormatUint(index, 10)
+		}
 		index++
-		if err := r.fetch(ctx, snapshot, f.id, composer, entry, &b); err != nil {
-			return err
+		if listed[b.id] {
+			continue
+		}
+		listed[b.id] = true
+		if b.bad = !sessionID(b.id).valid(); !b.bad {
+			if err := r.fetch(ctx, snapshot, f.id, composer, entry, &b); err != nil {
+				return err
+			}
 		}
 		typ := b.v.Get("type")
 		if typ.IsNull() {
@@ -125,7 +135,7 @@ func (r *rows) state(ctx context.Context, l *library, f *found, each func(*bubbl
 
 // fetch finds the bubble that an entry of the list stands for: in a row of its own, or inside the session's head.
 func (r *rows) fetch(ctx context.Context, snapshot *sqlitesnap.Snapshot, id sessionID, composer, entry canonical.Value, b *bubble) error {
-	if b.id != "" {
+	if b.named {
 		_, err := snapshot.Get(ctx, kvTable, bubbleKey+string(id)+":"+b.id, valueColumn, func(row *sqlitesnap.Row) error {
 			c := &row.Cells[0]
 			switch {
@@ -144,8 +154,6 @@ func (r *rows) fetch(ctx context.Context, snapshot *sqlitesnap.Snapshot, id sess
 		if b.v = composer.Get("conversationMap").Get(b.id); b.v.Exists() {
 			return nil
 		}
-	} else {
-		b.id = "#" + strconv.FormatUint(b.index, 10)
 	}
 	if composer.Get("fullConversationHeadersOnly").Len() == 0 {
 		b.v = entry
@@ -178,17 +186,14 @@ func (r *rows) bubble(b *bubble) error {
 	} else {
 		r.learned.model(r.modelOf(b.v))
 	}
-	key := func() sdkplugin.NativeKey { return r.bubbleKey(b.id) }
+	r.key = func() sdkplugin.NativeKey { return r.bubbleKey(b.id) }
 	if text := b.text(); len(text) > 0 {
-		if !r.at.Known && b.user {
-			r.at = zonedTime(text)
-		}
-		if err := r.spoken(role, text, key); err != nil {
+		if err := r.spoken(role, text); err != nil {
 			return err
 		}
 	}
 	if former := b.v.Get("toolFormerData"); former.IsObject() {
-		if err := r.former(former, key); err != nil {
+		if err := r.former(former); err != nil {
 			return err
 		}
 	}
@@ -197,24 +202,28 @@ func (r *rows) bubble(b *bubble) error {
 	if message.IsNull() {
 		message = details.Get("error").Get("message")
 	}
-	return r.text(sdkplugin.Notice, sdkplugin.RoleSystem, message.Str(), key)
+	return r.text(sdkplugin.Notice, sdkplugin.RoleSystem, message.Str())
 }
 
 // former gives the call of a bubble, and the result once it has one.
-func (r *rows) former(v canonical.Value, key func() sdkplugin.NativeKey) error {
+func (r *rows) former(v canonical.Value) error {
 	t := tool{id: v.Get("toolCallId").Str(), name: v.Get("name").Str(), status: string(v.Get("status").Str())}
 	for _, name := range [...]string{"params", "rawArgs"} {
-		if a := v.Get(name); t.arguments.IsNull() && !(a.IsString() && len(a.Str()) == 0) {
+		a, ok := r.decoded(v.Get(name))
+		if ok || t.arguments.IsNull() && len(a.Str()) > 0 {
 			t.arguments = a
 		}
+		if ok {
+			break
+		}
 	}
-	if err := r.call(&t, key); err != nil {
+	if err := r.call(&t); err != nil {
 		return err
 	}
 	switch t.status {
 	case "completed", "error", "cancelled", "rejected":
 		t.result = v.Get("result")
-		return r.output(&t, key)
+		return r.output(&t)
 	}
 	return nil
 }

@@ -9,10 +9,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
-type (
-	sink    = transcript.Sink
-	verdict = transcript.Verdict
-)
+type sink = transcript.Sink
 
 // Bodies of calls and results that have no text of their own.
 const (
@@ -130,11 +127,17 @@ func (e *emitter) join(parts []canonical.Value) []byte {
 
 // called makes the draft a call, if both its id and its tool are known.
 func (e *emitter) called(id, tool []byte, arguments sdkplugin.Capture) {
-	if len(tool) == 0 || !e.setCallID(id) {
+	if len(tool) == 0 || len(tool) > sdkplugin.MaxString || !e.setCallID(id) {
 		return
 	}
 	e.invocation = sdkplugin.Invocation{Tool: texts.View(tool), Arguments: arguments, StartedAt: e.ev.At}
 	e.ev.Invocation = &e.invocation
+}
+
+// silent gives the draft of a result the empty text that it has; a capture cannot lean on a body that says nothing.
+func (e *emitter) silent() sdkplugin.Capture {
+	e.ev.Body = sdkplugin.Inline("")
+	return sdkplugin.Present(e.ev.Body)
 }
 
 // returned makes the draft the result of a call, if the id of that is known.

@@ -87,11 +87,11 @@ func sessionOf(anchor sdkplugin.Anchor) (sessionID, error) {
 type content struct {
 	typ, role string
 	at        sdkplugin.Instant
-	tag       string // text, tool_call or tool_output
-	text      []byte
-	block     canonical.Value // in place of text
-	doc       *canonical.Doc  // of block
-	stored    []byte          // canonical form of block
+	tag       string          // text, tool_call or tool_output
+	value     canonical.Value // a text or a block
+	text      []byte          // in place of a value
+	doc       *canonical.Doc  // of value
+	stored    []byte          // canonical form of a block
 }
 
 // contentDigest hashes RFC 8785 JSON.
@@ -108,12 +108,14 @@ func (d *contentDigest) of(c *content) [sha256.Size]byte {
 	}
 	j = append(append(append(j, `,"`...), c.tag...), `",`...)
 	switch {
-	case !c.block.Exists():
+	case !c.value.Exists():
 		j = canonical.AppendString(j, c.text)
-	case plainForm(c.doc, c.block):
+	case c.value.IsString():
+		j = canonical.AppendValue(j, c.value)
+	case plainForm(c.doc, c.value):
 		j = append(j, c.stored...)
 	default:
-		j = appendJCS(j, c.block)
+		j = appendJCS(j, c.value)
 	}
 	d.json = append(j, ']')
 	return sha256.Sum256(d.json)

@@ -1,7 +1,6 @@
 package cursor
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,8 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -159,7 +156,7 @@ func (l *library) walk(ctx context.Context, index int, w jsonl.Walk) (*jsonl.Tre
 	switch {
 	case ctx.Err() != nil:
 		return nil, 0, ctx.Err()
-	case errors.As(err, &failure) && failure.Class == jsonl.Vanished:
+	case vanished(err):
 		return nil, sdkplugin.RouteMissing, nil
 	case errors.As(err, &failure):
 		l.diagnose(index, "", "unreadable", failure.Reason)
@@ -257,106 +254,6 @@ func (l *library) cliStores(ctx context.Context, index int, route sdkplugin.Rout
 		}
 	}
 	return state, nil
-}
-
-// add takes a session in a store. When a store has two of one name, the better one stays.
-func (l *library) add(ctx context.Context, f *found) error {
-	if !f.id.valid() {
-		l.diagnose(f.route, f.locator, "unusable_name", "the session has no usable name")
-		return nil
-	}
-	key := scope{string(l.routes[f.route].Lineage), f.id}
-	s := l.sessions[key]
-	if s == nil {
-		s = &session{}
-		l.sessions[key] = s
-	}
-	old := s.in[f.store]
-	if old == nil {
-		s.in[f.store] = f
-		return nil
-	}
-	better, worse := f, old
-	if !f.beats(old) {
-		better, worse = old, f
-	}
-	s.in[f.store] = better
-	if f.store == transcripts && !better.plain && !worse.plain && !f.seen.SameFile(old.seen) {
-		same, err := l.prefix(ctx, better, worse)
-		if err != nil || same {
-			return err
-		}
-	}
-	if f.store != transcripts || !worse.plain {
-		l.diagnose(worse.route, worse.locator, "duplicate_session", "another file of the same session is newer and is taken instead")
-	}
-	return nil
-}
-
-// beats tells whether a session found later is taken in place of one found earlier: lines before plain text, then the newest,
-// then the longest.
-func (f *found) beats(old *found) bool {
-	if f.plain != old.plain {
-		return old.plain
-	}
-	if f.store == ideState {
-		return f.head.updated > old.head.updated
-	}
-	return cmp.Or(cmp.Compare(f.seen.MtimeNS, old.seen.MtimeNS), cmp.Compare(f.seen.Size, old.seen.Size)) > 0
-}
-
-// prefix tells whether one of two files is the beginning of the other. A file that cannot be read is told when it is scanned.
-func (l *library) prefix(ctx context.Context, a, b *found) (bool, error) {
-	var open [2]*jsonl.File
-	for i, f := range [...]*found{a, b} {
-		file, err := jsonl.Open(l.routes[f.route].Path, f.locator, l.work)
-		if err != nil {
-			return true, nil
-		}
-		defer file.Close()
-		open[i] = file
-	}
-	var room [2][64 << 10]byte
-	left := min(a.seen.Size, b.seen.Size)
-	for at := uint64(0); at < left; {
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		n := int(min(left-at, uint64(len(room[0]))))
-		for i, f := range open {
-			if _, err := f.ReadAt(room[i][:n], int64(at)); err != nil {
-				return true, nil
-			}
-		}
-		if string(room[0][:n]) != string(room[1][:n]) {
-			return false, nil
-		}
-		at += uint64(n)
-	}
-	return true, nil
-}
-
-// choose decides from which store each session is taken.
-func (l *library) choose(ctx context.Context) error {
-	for _, s := range l.sessions {
-		for s.taken < ideState && s.in[s.taken] == nil {
-			s.taken++
-		}
-		if s.taken == transcripts && s.in[ideState] != nil {
-			richer, err := l.richer(ctx, s.in[ideState], s.in[transcripts])
-			if err != nil {
-				return err
-			}
-			if richer {
-				s.taken = ideState
-			}
-		}
-		l.list = append(l.list, s.in[s.taken])
-	}
-	slices.SortFunc(l.list, func(a, b *found) int {
-		return cmp.Or(cmp.Compare(a.route, b.route), strings.Compare(a.locator, b.locator), strings.Compare(string(a.id), string(b.id)))
-	})
-	return nil
 }
 
 // of returns all that was found of a session that is taken.

@@ -62,7 +62,7 @@ func (l *learned) context(text []byte) {
 			l.Workspace = dir
 		}
 	}
-	if t, ok := tagTimeOf(text); ok {
+	if t, ok := tagTimeOf(text); ok && plausible(t.at).Known {
 		l.Tags.add(t.at.UnixMilli())
 		l.Vague = l.Vague || !t.zoned
 	}
@@ -109,30 +109,34 @@ func (l *learned) mostUsed() string {
 type companion struct {
 	title, cwd, model string
 	dirHash           string // name of the directory's directory below `chats`
+	slug              string // name of the directory's directory below `projects`
 	started, ended    int64  // milliseconds; 0 = unknown
 }
 
-// add fills in what is not known yet.
+// add fills in what is not known yet. A path that is too long is none.
 func (c *companion) add(o companion) {
+	if len(o.cwd) > maxPath {
+		o.cwd = ""
+	}
 	c.title, c.cwd, c.model = cmp.Or(c.title, o.title), cmp.Or(c.cwd, o.cwd), cmp.Or(c.model, o.model)
 	c.dirHash, c.started, c.ended = cmp.Or(c.dirHash, o.dirHash), cmp.Or(c.started, o.started), cmp.Or(c.ended, o.ended)
 }
 
-// metadata describes the session. slug is the name of the project directory, "" outside of one.
-func (e *emitter) metadata(c *companion, slug string, modTimeNS int64) sdkplugin.SessionMetadata {
+// metadata describes the session.
+func (e *emitter) metadata(c *companion, modTimeNS int64) sdkplugin.SessionMetadata {
 	l := e.learned
 	m := sdkplugin.SessionMetadata{
 		Session: e.session, Title: cmp.Or(c.title, l.Prompt), Model: cmp.Or(l.Model, c.model), Models: l.Models,
 		CWD: c.cwd,
 	}
 	if m.CWD == "" {
-		m.CWD = chooseDir(slug, c.dirHash, l.Workspace, l.mostUsed())
+		m.CWD = chooseDir(c.slug, c.dirHash, l.Workspace, l.mostUsed())
 	}
 	if len(m.Models) == 0 && m.Model != "" {
 		m.Models = []string{m.Model}
 	}
-	if m.CWD == "" && named(slug) {
-		m.WorkspaceLabel = slug
+	if m.CWD == "" && named(c.slug) {
+		m.WorkspaceLabel = c.slug
 	}
 	switch {
 	case l.Times.Known:

@@ -27,78 +27,73 @@ type lines struct {
 
 func (m *lines) begin(id sessionID, doc *canonical.Doc, out sink) {
 	m.emitter.begin(id, id.parent(), id.parent(), out)
-	m.doc, m.occurrences = doc, digest.Counter{}
+	m.doc = doc
+	if clear(m.occurrences); m.occurrences == nil {
+		m.occurrences = digest.Counter{}
+	}
 }
 
 // record maps one record.
-func (m *lines) record(ordinal uint64, v canonical.Value) (verdict, string, error) {
+func (m *lines) record(ordinal uint64, v canonical.Value) (outcome transcript.Outcome, err error) {
 	r := &m.rec
 	m.ordinal, m.part, m.given = ordinal, 0, 0
-	if defect := r.read(v); defect != "" {
-		return transcript.Rejected, defect, nil
+	defect := r.read(v)
+	if defect == "" {
+		m.at = r.at
+		err = m.events()
 	}
-	m.at = r.at
-	defect, err := m.events()
 	switch {
-	case err != nil || defect != "":
-		return transcript.Rejected, defect, err
+	case defect != "":
+		return transcript.Outcome{Verdict: transcript.Rejected, Detail: defect, PayloadType: shortText(r.typ)}, nil
 	case m.given > 0:
-		return transcript.Retained, "", nil
+		outcome.Verdict = transcript.Retained
 	}
-	return transcript.Ignored, "", nil
+	return outcome, err
 }
 
 // events gives the events of the record.
-func (m *lines) events() (defect string, err error) {
+func (m *lines) events() error {
 	r := &m.rec
-	role := string(r.role.Str())
+	role := roleOf(r.role)
 	switch {
 	case r.is("turn_ended"):
 		if text := r.root.Get("error").Str(); r.status.StrEquals("error") && !texts.Blank(text) {
-			return "", m.text(sdkplugin.Notice, sdkplugin.RoleSystem, text)
+			return m.text(sdkplugin.Notice, sdkplugin.RoleSystem, text)
 		}
-		return "", nil
+		return nil
 	case r.is("summary"):
 		text := m.textOf(r.content)
 		if len(text) == 0 {
 			text = r.root.Get("summary").Str()
 		}
 		if texts.Blank(text) {
-			return "", nil
+			return nil
 		}
-		return "", m.text(sdkplugin.Summary, sdkplugin.RoleSystem, text)
+		return m.text(sdkplugin.Summary, sdkplugin.RoleSystem, text)
 	case role == "":
-		return "", nil
+		return nil
 	case role == sdkplugin.RoleTool && !m.holdsResults():
 		return m.toolRecord()
 	case role == sdkplugin.RoleUser:
 		m.timeOfTag()
 	}
 	if r.content.IsString() {
-		return "", m.spoken(role, r.content.Str())
+		return m.spoken(role, r.content)
 	}
 	return m.blocks(role)
 }
 
 // blocks gives the events of a content of blocks.
-func (m *lines) blocks(role string) (defect string, err error) {
-	if m.rec.content.Len() > sdkplugin.MaxEventsRecord {
-		return tooManyEvents, nil
-	}
+func (m *lines) blocks(role string) (err error) {
 	for element := range m.rec.content.Elems {
 		if !element.IsObject() {
 			continue
 		}
 		b := &m.block
-		if defect := b.read(element); defect != "" {
-			if m.given == 0 {
-				return defect, nil
-			}
-			continue
-		}
+		b.read(element)
 		switch string(b.v.Get("type").Str()) {
 		case "text":
-			err = m.spoken(role, b.str("text"))
+			err = m.spoken(role, b.v.Get("text"))
 		case "tool_use":
 			if role == sdkplugin.RoleAssistant {
 				err = m.call()
@@ -115,24 +110,36 @@ func (m *lines) blocks(role string) (defect string, err error) {
 			}
 		}
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // spoken gives a text that stands under a role. Empty and redacted ones take a number and give nothing.
-func (m *lines) spoken(role string, text []byte) error {
+func (m *lines) spoken(role string, v canonical.Value) error {
+	text := v.Str()
 	switch {
 	case texts.Blank(text), isRedacted(text):
 		m.part++
 		return nil
 	case role == sdkplugin.RoleUser, role == sdkplugin.RoleAssistant:
-		c := content{typ: sdkplugin.Message, role: role, tag: "text", text: text}
+		c := content{typ: sdkplugin.Message, role: role, tag: "text", value: v}
 		m.said(role, text, m.sequence(), m.at)
 		return m.give(&c)
 	}
 	return m.text(sdkplugin.Notice, sdkplugin.RoleSystem, text)
+}
+
+// roleOf returns a role, without a copy if it is a known one.
+func roleOf(v canonical.Value) string {
+	text := v.Str()
+	for _, known := range [...]string{sdkplugin.RoleUser, sdkplugin.RoleAssistant, sdkplugin.RoleSystem, sdkplugin.RoleTool} {
+		if string(text) == known {
+			return known
+		}
+	}
+	return string(text)
 }
 
 // text gives an event that is a text and nothing else.
@@ -154,7 +161,7 @@ func (m *lines) call() error {
 	m.learned.workdir(input.Get("working_directory").Str())
 	marks := m.store(b.v, input)
 	m.ev.Body = m.wholeSpan()
-	c := content{typ: sdkplugin.ToolCall, role: sdkplugin.RoleAssistant, tag: "tool_call", block: b.v, stored: m.structured}
+	c := content{typ: sdkplugin.ToolCall, role: sdkplugin.RoleAssistant, tag: "tool_call", value: b.v, stored: m.structured}
 	var arguments sdkplugin.Capture
 	switch {
 	case b.repeated():
@@ -166,7 +173,7 @@ func (m *lines) call() error {
 	if !b.lostID && !b.lostName {
 		m.called(b.str("id"), b.str("name"), arguments)
 		server, tool := b.str("server"), b.str("tool")
-		if m.ev.Invocation != nil && b.v.Get("protocol").StrEquals("mcp") && len(server) > 0 && len(tool) > 0 {
+		if m.ev.Invocation != nil && b.v.Get("protocol").StrEquals("mcp") && len(server) > 0 && len(tool) > 0 && max(len(server), len(tool)) <= sdkplugin.MaxString {
 			m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = "mcp", texts.View(server), texts.View(tool)
 		}
 	}
@@ -182,7 +189,7 @@ func (m *lines) output(v canonical.Value) error {
 		m.texts = appendTexts(m.texts, b.v.Get("content"))
 	}
 	marks := m.store(v, m.texts...)
-	c := content{typ: sdkplugin.ToolOutput, role: sdkplugin.RoleTool, tag: "tool_output", block: v, stored: m.structured}
+	c := content{typ: sdkplugin.ToolOutput, role: sdkplugin.RoleTool, tag: "tool_output", value: v, stored: m.structured}
 	text, structured, status := sdkplugin.SameAsBody(), sdkplugin.Unavailable(), ""
 	switch {
 	case b.lostContent:
@@ -191,6 +198,8 @@ func (m *lines) output(v canonical.Value) error {
 	case len(m.texts) == 0:
 		text = sdkplugin.Capture{}
 		m.ev.Body = sdkplugin.Inline(resultWithoutText)
+	case len(m.texts) == 1 && len(m.texts[0].Str()) == 0:
+		text = m.silent()
 	case b.repeated() || len(marks) == 0:
 		m.ev.Body = sdkplugin.Inline(m.join(m.texts))
 	default:
@@ -221,12 +230,12 @@ func (m *lines) holdsResults() bool {
 }
 
 // toolRecord gives the result that a whole record of the role tool is.
-func (m *lines) toolRecord() (defect string, err error) {
+func (m *lines) toolRecord() error {
 	if texts.Blank(m.textOf(m.rec.content)) {
-		return "", nil
+		return nil
 	}
-	m.block.read(m.rec.holder) // its type was looked at
-	return "", m.output(m.rec.holder)
+	m.block.read(m.rec.holder)
+	return m.output(m.rec.holder)
 }
 
 // textOf returns what a content says, its texts joined with LF.
@@ -252,7 +261,7 @@ func (m *lines) timeOfTag() {
 
 func zonedTime(text []byte) sdkplugin.Instant {
 	if t, ok := tagTimeOf(contextOf(text)); ok && t.zoned {
-		return sdkplugin.At(t.at)
+		return plausible(t.at)
 	}
 	return sdkplugin.Instant{}
 }

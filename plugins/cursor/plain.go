@@ -13,9 +13,6 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
-// maxPlain is the longest plain-text transcript that is read. It is one document: it is read whole or not at all.
-const maxPlain = 16 << 20
-
 // sectionKind is what a part of a plain-text transcript is.
 type sectionKind uint8
 
@@ -127,8 +124,8 @@ func (s *scanner) scanPlain(ctx context.Context, req *sdkplugin.ScanRequest, out
 			return err
 		}
 	} else {
-		text := make([]byte, ending.CertifiedBytes)
-		if _, err := f.ReadAt(text, 0); err != nil && len(text) > 0 {
+		text, err := whole(f, maxPlain)
+		if err != nil {
 			return err
 		}
 		ending.ContentDigest = sha256.Sum256(text)
@@ -174,7 +171,10 @@ func (m *lines) section(part *section) error {
 		if part.role == sdkplugin.RoleUser {
 			m.at = zonedTime(body)
 		}
-		return m.spoken(part.role, body)
+		if err := m.doc.Parse(canonical.AppendString(nil, body)); err != nil {
+			return err // a defect of this function
+		}
+		return m.spoken(part.role, m.doc.Root())
 	case thinkingSection:
 		return nil
 	}
@@ -227,27 +227,26 @@ func appendArguments(j, body []byte) []byte {
 	return closed(j, '{', '}')
 }
 
-var userRole = []byte(sdkplugin.RoleUser)
+var userRole = []byte(`"` + sdkplugin.RoleUser + `"`)
 
 // prompts counts what the user said in a transcript, and stops when there is enough. Lines that cannot be of a user are not
 // parsed.
-func (l *library) prompts(ctx context.Context, f *found, enough int) (int, error) {
+func (s *scanner) prompts(ctx context.Context, l *library, f *found, enough int) (int, error) {
 	file, err := jsonl.Open(l.routes[f.route].Path, f.locator, l.work)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	s := &scanner{}
 	s.lines.begin(f.id, &s.Doc, nil)
 	if f.plain {
-		text := make([]byte, min(file.Observation().Size, maxPlain))
-		if _, err := file.ReadAt(text, 0); err != nil && len(text) > 0 {
-			return 0, err
+		text, err := whole(file, maxPlain)
+		if err == nil {
+			err = s.plain(ctx, text)
 		}
-		err := s.plain(ctx, text)
 		return s.lines.prompts, err
 	}
 	s.Reader.Reset(file)
+	s.Reader.Undigested()
 	for s.lines.prompts < enough && s.Reader.Next() {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)

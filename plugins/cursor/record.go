@@ -3,6 +3,7 @@ package cursor
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -14,26 +15,52 @@ const maxSelector = 64 << 10
 
 // record is the envelope of one line.
 type record struct {
-	root, typ, event, status, role, content canonical.Value
-	holder                                  canonical.Value // that has the content: the message, else the record
-	at                                      sdkplugin.Instant
+	root, message, typ, event, status, role, top, timestamp canonical.Value
+
+	holder, content canonical.Value // what holds the content: the message, else the record
+	at              sdkplugin.Instant
+}
+
+// slot is where a member that decides belongs.
+func (r *record) slot(key []byte) *canonical.Value {
+	switch string(key) {
+	case "role":
+		return &r.role
+	case "message":
+		return &r.message
+	case "type":
+		return &r.typ
+	case "content":
+		return &r.top
+	case "timestamp":
+		return &r.timestamp
+	case "event":
+		return &r.event
+	case "status":
+		return &r.status
+	}
+	return nil
 }
 
 // read takes the envelope from an object. A defect is the reason to reject the record.
 func (r *record) read(root canonical.Value) (defect string) {
-	message := root.Get("message")
-	*r = record{
-		root: root, typ: root.Get("type"), event: root.Get("event"), status: root.Get("status"), role: root.Get("role"),
-		holder: root, at: instant(root.Get("timestamp")),
+	*r = record{root: root, holder: root}
+	repeated := false
+	for key, v := range root.Each {
+		if slot := r.slot(key); slot != nil {
+			repeated = repeated || slot.Exists()
+			*slot = v
+		}
 	}
-	for _, v := range [...]canonical.Value{r.role, r.event, r.typ, r.status, message.Get("role")} {
+	r.at, r.content = instant(r.timestamp), r.top
+	inner := r.message.Get("role")
+	for _, v := range [...]canonical.Value{r.role, r.event, r.typ, r.status, inner} {
 		if !v.IsNull() && (!v.IsString() || len(v.Raw()) > maxSelector) {
 			return "role, event, type or status is no short string"
 		}
 	}
-	if message.IsObject() {
-		r.holder = message
-		inner := message.Get("role")
+	if r.message.IsObject() {
+		r.holder, r.content = r.message, r.message.Get("content")
 		switch {
 		case r.role.IsNull():
 			r.role = inner
@@ -41,11 +68,37 @@ func (r *record) read(root canonical.Value) (defect string) {
 			return "role and message.role differ"
 		}
 	}
-	r.content = r.holder.Get("content")
-	if twice(root, "role", "event", "type", "status", "message", "content", "timestamp") || twice(message, "role", "content") {
+	switch {
+	case repeated || twice(r.message, "role", "content"):
 		return "a member that decides twice"
+	case r.content.Len() > sdkplugin.MaxEventsRecord:
+		return tooManyEvents
+	}
+	for element := range r.content.Elems {
+		if !distinct(element) && twice(element, "type") {
+			return "a block type twice"
+		}
 	}
 	return ""
+}
+
+// distinct tells at a glance that no key of an object is repeated; objects with many members need a closer look.
+func distinct(v canonical.Value) bool {
+	var keys [12][]byte
+	n := 0
+	for key := range v.Each {
+		if n == len(keys) {
+			return false
+		}
+		for _, other := range keys[:n] {
+			if string(other) == string(key) {
+				return false
+			}
+		}
+		keys[n] = key
+		n++
+	}
+	return true
 }
 
 // twice tells whether an object has a member of one of these names more than once.
@@ -56,11 +109,23 @@ func twice(v canonical.Value, names ...string) bool {
 // is tells whether type or event names a kind of record.
 func (r *record) is(kind string) bool { return r.typ.StrEquals(kind) || r.event.StrEquals(kind) }
 
-// Borders of numeric timestamps: at least a milliseconds value is read as milliseconds, at least a seconds value as seconds.
+// Borders of numeric timestamps: at least a milliseconds value is read as milliseconds, at least a seconds value as seconds. No
+// clock shows a time outside of the years 0 to 9999.
 const (
 	leastSeconds = 1e9
 	leastMillis  = 1e12
+	mostMillis   = 253402300799999
+	yearZero     = -62167219200000
 )
+
+// plausible returns the instant of a time that a record can have.
+func plausible(t time.Time) sdkplugin.Instant {
+	at := sdkplugin.At(t)
+	if at.Millis < yearZero || at.Millis > mostMillis {
+		return sdkplugin.Instant{}
+	}
+	return at
+}
 
 // instant returns the time of a value: RFC 3339 text or a number of seconds or milliseconds since 1970. All else is no time.
 func instant(v canonical.Value) sdkplugin.Instant {
@@ -71,11 +136,11 @@ func instant(v canonical.Value) sdkplugin.Instant {
 		if !ok || text[separator] == ' ' {
 			return sdkplugin.Instant{}
 		}
-		return sdkplugin.At(t)
+		return plausible(t)
 	}
 	f, ok := v.Float64()
 	switch {
-	case !ok || f < leastSeconds || f >= math.MaxInt64/2:
+	case !ok || f < leastSeconds || f > mostMillis:
 		return sdkplugin.Instant{}
 	case f < leastMillis:
 		return sdkplugin.AtMillis(int64(math.Floor(f * 1000)))
@@ -90,17 +155,14 @@ type block struct {
 	lostID, lostName, lostInput, lostContent bool
 }
 
-// read looks at the members of a block. A defect is the reason to reject the record.
-func (b *block) read(v canonical.Value) (defect string) {
+// read looks at the members of a block.
+func (b *block) read(v canonical.Value) {
 	*b = block{v: v}
-	if v.Len() > 1 {
-		b.lostID, b.lostName = twice(v, "id", "tool_use_id", "toolUseId", "toolCallId"), twice(v, "name")
-		b.lostInput, b.lostContent = twice(v, "input", "arguments"), twice(v, "content")
-		if twice(v, "type") {
-			return "a block type twice"
-		}
+	if distinct(v) {
+		return
 	}
-	return ""
+	b.lostID, b.lostName = twice(v, "id", "tool_use_id", "toolUseId", "toolCallId"), twice(v, "name")
+	b.lostInput, b.lostContent = twice(v, "input", "arguments"), twice(v, "content")
 }
 
 func (b *block) repeated() bool { return b.lostID || b.lostName || b.lostInput || b.lostContent }

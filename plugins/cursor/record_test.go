@@ -50,6 +50,9 @@ func (r *recorder) Event(e *sdkplugin.Event) error {
 	if err := e.Validate(); err != nil {
 		return err
 	}
+	if e.Result != nil && e.Result.Text.Status == sdkplugin.CaptureSameAsBody && plain(e, e.Body) == "" {
+		return fmt.Errorf("a text that is the same as no body")
+	}
 	if len(e.Structured) > 0 && !canonical.IsCanonical(e.Structured) {
 		return fmt.Errorf("structured content is not canonical: %s", e.Structured)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
-	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 	"github.com/agenthistory/ctx/sdkplugin/sqlitesnap"
 	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
@@ -21,8 +20,10 @@ type rows struct {
 	composed   []byte // what composer was parsed from
 	sum        hash.Hash
 	read       uint64
+	grown      bool // a long value has made the memory large
 
-	sequence uint64 // of the row's first event
+	key      func() sdkplugin.NativeKey // of the next event
+	sequence uint64                     // of the row's first event
 	part     uint64
 	given    int
 	at       sdkplugin.Instant
@@ -35,8 +36,15 @@ func (r *rows) start() {
 	r.sum, r.read, r.files, r.model = sha256.New(), 0, canonical.Value{}, nil
 }
 
+// Bounds of the memory that is kept from one session to the next: of a line or value, and of the nodes of its document.
+const (
+	keptBytes = 1 << 20
+	keptNodes = 1 << 16
+)
+
 // took accounts for the bytes of a value and reports progress.
 func (r *rows) took(c *sqlitesnap.Cell) error {
+	r.grown = r.grown || len(c.Bytes) > keptBytes
 	r.sum.Write(c.Bytes)
 	before := r.read
 	r.read += uint64(len(c.Bytes))
@@ -47,49 +55,55 @@ func (r *rows) took(c *sqlitesnap.Cell) error {
 }
 
 // spoken gives a text that stands under a role.
-func (r *rows) spoken(role string, text []byte, key func() sdkplugin.NativeKey) error {
+func (r *rows) spoken(role string, text []byte) error {
 	if texts.Blank(text) || isRedacted(text) {
 		return nil
 	}
 	r.said(role, text, r.sequence+r.part, r.at)
-	return r.done(key)
+	return r.done()
 }
 
 // text gives an event that is a text and nothing else.
-func (r *rows) text(typ, role string, text []byte, key func() sdkplugin.NativeKey) error {
+func (r *rows) text(typ, role string, text []byte) error {
 	if texts.Blank(text) {
 		return nil
 	}
 	r.draft(typ, role, r.sequence+r.part, r.at)
 	r.ev.Body = sdkplugin.Inline(text)
-	return r.done(key)
+	return r.done()
 }
 
-func (r *rows) done(key func() sdkplugin.NativeKey) error {
+func (r *rows) done() error {
 	if r.given++; r.files.Exists() {
 		r.walk.bubbleFiles(r.files)
 		r.walk.Settle()
 		r.files = canonical.Value{}
 	}
-	return r.emitter.give(key())
+	return r.emitter.give(r.key())
 }
 
 // tool is a call, or its result, as a database has it.
 type tool struct {
 	id, name  []byte
-	arguments canonical.Value // JSON, or a string that may hold JSON
+	arguments canonical.Value // decoded
 	result    canonical.Value
 	text      []byte // in place of a result that is no text
 	status    string
 }
 
+// decoded returns the JSON that a value is or, as a string, holds; ok is false for a string that holds none.
+func (r *rows) decoded(v canonical.Value) (_ canonical.Value, ok bool) {
+	if v.IsString() && r.inner.Parse(v.Str()) == nil {
+		v = r.inner.Root()
+		return v, !v.IsNull()
+	}
+	return v, !v.IsString() && !v.IsNull()
+}
+
 // call gives a call. Its structured content has the arguments as JSON even where they were stored as a string.
-func (r *rows) call(t *tool, key func() sdkplugin.NativeKey) error {
+func (r *rows) call(t *tool) error {
 	r.draft(sdkplugin.ToolCall, sdkplugin.RoleAssistant, r.sequence+r.part, r.at)
 	arguments := t.arguments
-	if arguments.IsString() && r.inner.Parse(arguments.Str()) == nil {
-		arguments = r.inner.Root()
-	}
 	r.walk.value(arguments)
 	r.learned.workdir(arguments.Get("working_directory").Str())
 	present := sdkplugin.Capture{}
@@ -107,11 +121,11 @@ func (r *rows) call(t *tool, key func() sdkplugin.NativeKey) error {
 	j = append(member(j, "name", t.name), '}')
 	r.json, r.ev.Structured = j, j
 	r.called(t.id, t.name, present)
-	return r.done(key)
+	return r.done()
 }
 
 // output gives the result of a call.
-func (r *rows) output(t *tool, key func() sdkplugin.NativeKey) error {
+func (r *rows) output(t *tool) error {
 	r.draft(sdkplugin.ToolOutput, sdkplugin.RoleTool, r.sequence+r.part, r.at)
 	j := append(r.json[:0], '{')
 	j = member(j, "id", t.id)
@@ -121,23 +135,25 @@ func (r *rows) output(t *tool, key func() sdkplugin.NativeKey) error {
 		text = t.result.Str()
 	}
 	capture := sdkplugin.SameAsBody()
-	if text == nil && t.result.IsNull() {
+	from := len(comma(j)) + len(`"result":`)
+	switch {
+	case text != nil:
+		j = canonical.AppendString(append(comma(j), `"result":`...), text)
+		r.ev.Body = r.piece(from, len(j), true)
+	case !t.result.IsNull():
+		j = canonical.AppendValue(append(comma(j), `"result":`...), t.result)
+		r.ev.Body = r.piece(from, len(j), false)
+	default:
 		capture = sdkplugin.Capture{}
 		r.ev.Body = sdkplugin.Inline(resultWithoutText)
-	} else {
-		j = append(comma(j), `"result":`...)
-		from := len(j)
-		if text != nil {
-			j = canonical.AppendString(j, text)
-		} else {
-			j = canonical.AppendValue(j, t.result)
-		}
-		r.ev.Body = r.piece(from, len(j), text != nil)
+	}
+	if text != nil && len(text) == 0 {
+		capture = r.silent()
 	}
 	j = append(member(j, "status", []byte(t.status)), '}')
 	r.json, r.ev.Structured = j, j
 	r.returned(t.id, t.status, capture, sdkplugin.Present(r.wholeSpan()))
-	return r.done(key)
+	return r.done()
 }
 
 // piece is a part of the structured content.
@@ -171,12 +187,6 @@ func (s *scanner) count() {
 }
 
 func titleOf(v canonical.Value) string { return texts.OneLine(v.Str()) }
-
-func isVanished(err error) bool {
-	var f *jsonl.Failure
-	var own *sdkplugin.Failure
-	return errors.As(err, &f) && f.Class == jsonl.Vanished || errors.As(err, &own) && own.Class == sdkplugin.Vanished
-}
 
 // reasonOf is the text of a failure without paths and content.
 func reasonOf(err error) string {

@@ -24,7 +24,7 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 	for _, d := range s.diagnostics {
 		out.Diagnostics.Add(d)
 	}
-	if !s.Grown {
+	if !s.Grown && !s.rows.grown {
 		p.scanners.Put(s)
 	}
 	return err
@@ -79,8 +79,7 @@ func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err := out.Begin(mode); err != nil {
 		return err
 	}
-	each := func(line *jsonl.Line) error { return s.line(line, out) }
-	if err := s.Lines(ctx, f.Observation().Size, out, each); err != nil {
+	if err := s.Lines(ctx, f.Observation().Size, out, func(line *jsonl.Line) error { return s.line(line, out) }); err != nil {
 		return err
 	}
 	now := *s.found
@@ -98,43 +97,33 @@ func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out
 	})
 }
 
-// line maps one line; without a sink only the state that it leads to counts.
-func (s *scanner) line(line *jsonl.Line, out sink) error {
-	detail, kind := "", ""
+// line maps one line; without a sink only the state that it leads to counts. Nothing is taken out of damaged lines.
+func (s *scanner) line(line *jsonl.Line, out sink) (err error) {
+	outcome := transcript.Outcome{Verdict: transcript.Rejected, Detail: "not one JSON object"}
 	switch line.Kind {
 	case jsonl.Blank, jsonl.Padding:
-		s.Ignored++
-		return nil
+		outcome = transcript.Outcome{}
 	case jsonl.TooLong:
-		detail = "line over 16 MiB"
+		outcome.Detail = "line over 16 MiB"
 	default:
 		s.Parsed++
-		err := s.Doc.Parse(line.Bytes)
-		if err != nil || !s.Doc.Root().IsObject() {
-			detail = "not one JSON object"
-			break
+		if s.Doc.Parse(line.Bytes) == nil && s.Doc.Root().IsObject() {
+			outcome, err = s.lines.record(line.Ordinal, s.Doc.Root())
 		}
-		var v verdict
-		if v, detail, err = s.lines.record(line.Ordinal, s.Doc.Root()); err != nil {
-			return err
-		}
-		kind = shortText(s.lines.rec.typ)
-		switch v {
-		case transcript.Retained:
-			s.Retained++
-		case transcript.Ignored:
-			s.Ignored++
-		}
+		s.Grown = s.Grown || len(line.Bytes) > keptBytes || len(s.Doc.Nodes()) > keptNodes
 	}
-	s.Grown = s.Grown || len(line.Bytes) > keptBytes
-	if detail == "" || out == nil {
-		return nil
+	switch {
+	case err != nil:
+		return err
+	case outcome.Verdict == transcript.Retained:
+		s.Retained++
+	case outcome.Verdict == transcript.Ignored:
+		s.Ignored++
+	case out != nil:
+		return out.Reject(sdkplugin.Rejection{Line: line.Ordinal + 1, Detail: outcome.Detail, PayloadType: outcome.PayloadType})
 	}
-	return out.Reject(sdkplugin.Rejection{Line: line.Ordinal + 1, Detail: detail, PayloadType: kind})
+	return nil
 }
-
-// keptBytes is the longest record whose memory is kept.
-const keptBytes = 1 << 20
 
 func shortText(v canonical.Value) string {
 	if text := v.Str(); len(text) <= 64 {
@@ -171,6 +160,14 @@ func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jso
 	return sdkplugin.ModeAppend, err
 }
 
+// endRows ends the scan of a database.
+func (s *scanner) endRows(ctx context.Context, out sink) error {
+	r := &s.rows
+	return s.end(ctx, &r.emitter, out, s.Retained > 0, sdkplugin.Ending{
+		Observation: s.lib.observation(s.found), CertifiedBytes: r.read, ContentDigest: [32]byte(r.sum.Sum(nil)),
+	})
+}
+
 // end certifies what was read and describes the session, if it has an event.
 func (s *scanner) end(ctx context.Context, e *emitter, out sink, had bool, ending sdkplugin.Ending) error {
 	out.Retain(s.Retained)
@@ -183,7 +180,7 @@ func (s *scanner) end(ctx context.Context, e *emitter, out sink, had bool, endin
 		if err != nil {
 			return err
 		}
-		ending.Metadata = []sdkplugin.SessionMetadata{e.metadata(about, s.found.slug, s.found.seen.MtimeNS)}
+		ending.Metadata = []sdkplugin.SessionMetadata{e.metadata(about, s.found.seen.MtimeNS)}
 	}
 	return out.End(ending)
 }
@@ -193,6 +190,9 @@ func (s *scanner) end(ctx context.Context, e *emitter, out sink, had bool, endin
 func (s *scanner) companion(ctx context.Context) (*companion, error) {
 	c := new(companion)
 	known := s.lib.of(s.lib.routes[s.found.route], s.found.id)
+	if f := known.in[transcripts]; f != nil {
+		c.slug = f.slug
+	}
 	if f := known.in[cliStore]; f != nil {
 		c.dirHash = f.dirHash
 		if err := s.rows.storeHead(ctx, s.lib, f, c); err != nil {
@@ -205,7 +205,7 @@ func (s *scanner) companion(ctx context.Context) (*companion, error) {
 	if f := known.in[ideState]; f != nil {
 		c.add(f.head.companion)
 		if c.cwd == "" {
-			c.cwd = s.lib.workspaceOf(ctx, f)
+			c.add(companion{cwd: s.lib.workspaceOf(ctx, f)})
 		}
 	}
 	return c, ctx.Err()

@@ -5,13 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 	"github.com/agenthistory/ctx/sdkplugin/sqlitesnap"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 // Tables and keys of the editor's state.
@@ -21,7 +24,7 @@ const (
 	composerKey = "composerData:"
 	bubbleKey   = "bubbleId:"
 	userBubble  = 1
-	headTries   = 3 // of a list that the editor changes while it is read
+	stateTries  = 3 // of what the editor changes while it is read
 )
 
 var (
@@ -37,7 +40,7 @@ type head struct {
 	companion
 	workspace string // name of the workspace's directory, if the state names it
 	parent    sessionID
-	prompts   int // bubbles of the user, with and without text
+	prompts   int // at most: bubbles that may be the user's, with and without text
 	updated   int64
 	size      uint64 // of the session's head in bytes
 	digest    [16]byte
@@ -57,7 +60,7 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 	}
 	seen, err := jsonl.Observe(route.Path, locator, l.work)
 	if err != nil {
-		if isVanished(err) {
+		if vanished(err) {
 			return sdkplugin.RouteComplete, nil
 		}
 		l.diagnose(index, locator, "unreadable", "the state of the editor cannot be looked at")
@@ -65,10 +68,10 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 	}
 	l.files++
 	var heads *headReader
-	err = sqlitesnap.ErrBusy
-	for try := 0; try < headTries && errors.Is(err, sqlitesnap.ErrBusy); try++ {
+	err = patiently(func() (err error) {
 		heads, err = readHeads(ctx, filepath.Join(route.Path, filepath.FromSlash(locator)))
-	}
+		return err
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -76,15 +79,25 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 		l.diagnose(index, locator, "unreadable", reasonOf(err))
 		return sdkplugin.RouteIncomplete, nil
 	}
-	for id, h := range heads.byID {
-		if err := l.add(ctx, &found{store: ideState, route: index, locator: locator, id: id, seen: seen, head: h}); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(heads.byID)) {
+		if err := l.add(ctx, &found{store: ideState, route: index, locator: locator, id: id, seen: seen, head: heads.byID[id]}); err != nil {
 			return 0, err
 		}
 	}
 	if heads.rejected > 0 {
 		l.diagnose(index, locator, "unreadable_sessions", "heads of sessions that are no JSON or too long are left out")
+		return sdkplugin.RouteIncomplete, nil // such a session is not gone
 	}
 	return sdkplugin.RouteComplete, nil
+}
+
+// patiently tries again what the editor disturbed.
+func patiently(read func() error) (err error) {
+	err = sqlitesnap.ErrBusy
+	for try := 0; try < stateTries && errors.Is(err, sqlitesnap.ErrBusy); try++ {
+		err = read()
+	}
+	return err
 }
 
 // headReader collects the heads of all sessions in one pass over them.
@@ -151,7 +164,7 @@ func (r *headReader) composer(id sessionID, c *sqlitesnap.Cell, children map[ses
 	}
 	h.digest = [16]byte(sum.Sum(nil))
 	for bubble := range list.Elems {
-		if isUser(bubble.Get("type")) {
+		if typ := bubble.Get("type"); typ.IsNull() || isUser(typ) {
 			h.prompts++
 		}
 	}
@@ -168,7 +181,7 @@ func (r *headReader) headers(ctx context.Context) error {
 	if err != nil || !has {
 		return err
 	}
-	query := sqlitesnap.Query{Table: headsTable, Columns: []string{"workspaceId", "value"}}
+	query := sqlitesnap.Query{Table: headsTable, Columns: []string{"workspaceId", "value"}, ByRowID: true}
 	return r.snapshot.Each(ctx, query, func(row *sqlitesnap.Row) error {
 		h := r.byID[sessionID(row.Key)]
 		if h == nil {
@@ -214,21 +227,23 @@ func modelName(v canonical.Value) string {
 
 // richer tells whether the editor's state holds more prompts than a transcript. The transcript is read only as far as it takes
 // to be sure, and the bubbles only when their number does not decide.
-func (l *library) richer(ctx context.Context, state, file *found) (bool, error) {
+func (l *library) richer(ctx context.Context, s *scanner, state, file *found) (bool, error) {
 	if state.head.prompts == 0 {
 		return false, nil
 	}
-	inFile, err := l.prompts(ctx, file, state.head.prompts)
+	inFile, err := s.prompts(ctx, l, file, state.head.prompts)
 	if err != nil || inFile >= state.head.prompts {
 		return false, ctx.Err()
 	}
-	var r rows
 	inState := 0
-	err = r.state(ctx, l, state, func(b *bubble) error {
-		if b.user && len(b.text()) > 0 && typed(b.text()) {
-			inState++
-		}
-		return nil
+	err = patiently(func() error {
+		inState = 0
+		return s.rows.state(ctx, l, state, func(b *bubble) error {
+			if text := b.text(); b.user && !texts.Blank(text) && !isRedacted(text) && typed(text) {
+				inState++
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return false, ctx.Err() // a database that is in use decides nothing

@@ -5,14 +5,12 @@ import (
 	"encoding/hex"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
-	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 	"github.com/agenthistory/ctx/sdkplugin/sqlitesnap"
 )
 
@@ -22,9 +20,8 @@ var storeTables = sqlitesnap.Options{Tables: []sqlitesnap.Table{
 }}
 
 const (
-	maxStoreMeta = 1 << 20
-	maxMessages  = 1 << 20 // messages of one session
-	blobIDBytes  = 32
+	maxMessages = 1 << 18 // of one session
+	blobIDBytes = 32
 )
 
 // storeHead adds what a CLI store says of its session: the description beside it and the one row of its own.
@@ -45,30 +42,22 @@ func (l *library) pathOf(f *found) string {
 }
 
 func (r *rows) storeMeta(l *library, f *found, c *companion) error {
-	if f.meta.Size == 0 || f.meta.Size > maxStoreMeta {
+	if f.meta.Size == 0 {
 		return nil
 	}
 	route, locator := l.routes[f.route].Path, path.Join(path.Dir(f.locator), storeMetaName)
 	if f.locator == "" {
 		route, locator = filepath.Dir(route), storeMetaName
 	}
-	file, err := jsonl.Open(route, locator, l.work)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	r.row = slices.Grow(r.row[:0], int(file.Observation().Size))[:file.Observation().Size]
-	if _, err := file.ReadAt(r.row, 0); err != nil {
-		return err
-	}
-	if r.doc.Parse(r.row) == nil {
+	text, err := l.small(route, locator)
+	if err == nil && r.doc.Parse(text) == nil {
 		v := r.doc.Root()
 		c.add(companion{
 			title: titleOf(v.Get("title")), cwd: string(v.Get("cwd").Str()),
 			started: instant(v.Get("createdAtMs")).Millis, ended: instant(v.Get("updatedAtMs")).Millis,
 		})
 	}
-	return nil
+	return err
 }
 
 // storeRow reads the description inside the database: JSON, mostly written in hexadecimal digits.
@@ -108,6 +97,10 @@ func (s *scanner) scanStore(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err != nil {
 		return err
 	}
+	if len(order) > maxMessages {
+		order = order[:maxMessages]
+		s.diagnose("partial_session", "more messages than one session may have")
+	}
 	missing := 0
 	for index, id := range order {
 		name := hex.EncodeToString([]byte(id))
@@ -130,9 +123,7 @@ func (s *scanner) scanStore(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err := snapshot.Verify(); err != nil {
 		return err
 	}
-	return s.end(ctx, &r.emitter, out, s.Retained > 0, sdkplugin.Ending{
-		Observation: s.lib.observation(s.found), CertifiedBytes: r.read, ContentDigest: [32]byte(r.sum.Sum(nil)),
-	})
+	return s.endRows(ctx, out)
 }
 
 // messages returns the ids that the roots list, each at its first place.
@@ -142,7 +133,7 @@ func (r *rows) messages(ctx context.Context, snapshot *sqlitesnap.Snapshot) ([]s
 	query := sqlitesnap.Query{Table: "blobs", Columns: []string{"data"}, ByRowID: true}
 	err := snapshot.Each(ctx, query, func(row *sqlitesnap.Row) error {
 		for _, id := range rootList(row.Cells[0].Bytes) {
-			if !seen[string(id)] && len(order) < maxMessages {
+			if !seen[string(id)] && len(order) <= maxMessages {
 				seen[string(id)] = true
 				order = append(order, string(id))
 			}
@@ -191,7 +182,6 @@ func (s *scanner) message(index uint64, id string, c *sqlitesnap.Cell, out sink)
 		s.Ignored++
 		return nil
 	}
-	s.Grown = s.Grown || len(c.Bytes) > keptBytes
 	r.given = 0
 	defect, err := r.message(index, id)
 	switch {
@@ -217,19 +207,19 @@ func (r *rows) message(index uint64, id string) (defect string, err error) {
 		r.learned.model([]byte(modelName(v.Get("providerOptions").Get("cursor").Get("modelName"))))
 	}
 	r.part = 0
-	key := func() sdkplugin.NativeKey {
+	r.key = func() sdkplugin.NativeKey {
 		r.keys = sdkplugin.AppendComposite(r.keys[:0], blobNamespace, 1)
 		r.keys = sdkplugin.AppendUtf8(r.keys, id+"#"+strconv.FormatUint(r.part, 10))
 		return r.keys
 	}
 	if content.IsString() {
-		return "", r.element(name, content, content, key)
+		return "", r.element(name, content, content)
 	}
 	if content.Len() > sdkplugin.MaxEventsRecord {
 		return tooManyEvents, nil
 	}
 	for b := range content.Elems {
-		if err := r.element(name, b, b.Get("text"), key); err != nil {
+		if err := r.element(name, b, b.Get("text")); err != nil {
 			return "", err
 		}
 		r.part++
@@ -238,19 +228,18 @@ func (r *rows) message(index uint64, id string) (defect string, err error) {
 }
 
 // element gives the event of one block; text is what it says if it is a text.
-func (r *rows) element(role string, b, text canonical.Value, key func() sdkplugin.NativeKey) error {
+func (r *rows) element(role string, b, text canonical.Value) error {
 	spoken := role == sdkplugin.RoleUser || role == sdkplugin.RoleAssistant
 	typ := string(b.Get("type").Str())
 	switch {
 	case spoken && (b.IsString() || typ == "text"):
-		if !r.at.Known && role == sdkplugin.RoleUser {
-			r.at = zonedTime(text.Str())
-		}
-		return r.spoken(role, text.Str(), key)
+		return r.spoken(role, text.Str())
 	case typ == "tool-call":
-		return r.call(&tool{id: b.Get("toolCallId").Str(), name: b.Get("toolName").Str(), arguments: b.Get("args")}, key)
+		arguments, _ := r.decoded(b.Get("args"))
+		return r.call(&tool{id: b.Get("toolCallId").Str(), name: b.Get("toolName").Str(), arguments: arguments})
 	case typ == "tool_use" && role == sdkplugin.RoleAssistant:
-		return r.call(&tool{id: b.Get("id").Str(), name: b.Get("name").Str(), arguments: b.Get("input")}, key)
+		arguments, _ := r.decoded(b.Get("input"))
+		return r.call(&tool{id: b.Get("id").Str(), name: b.Get("name").Str(), arguments: arguments})
 	case typ == "tool-result":
 		t := tool{id: b.Get("toolCallId").Str(), name: b.Get("toolName").Str(), result: b.Get("result")}
 		if failed, _ := b.Get("isError").Bool(); failed {
@@ -261,7 +250,7 @@ func (r *rows) element(role string, b, text canonical.Value, key func() sdkplugi
 				t.text = r.join(parts)
 			}
 		}
-		return r.output(&t, key)
+		return r.output(&t)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestState(t *testing.T) {
 	if !slices.Equal(r.events, want) || len(r.rejections) != 1 || len(r.notes) != 1 || r.notes[0].Code != "partial_session" {
 		t.Errorf("events\n got %q\nwant %q\n%q %+v", r.events, want, r.rejections, r.notes)
 	}
-	if got := ids(h.list); !slices.Equal(got, []string{"S from state"}) {
+	if got := ids(h.list); !slices.Equal(got, []string{"S from state"}) || h.list.states[3] != sdkplugin.RouteIncomplete {
 		t.Errorf("%q", got)
 	}
 	m := r.metadata()
@@ -82,6 +82,37 @@ func TestOlderStates(t *testing.T) {
 			s.Relationship != sdkplugin.RelationshipDelegated || s.Scope != sdkplugin.ScopeSubagent {
 			t.Errorf("%s: %+v", id, s)
 		}
+	}
+}
+
+// TestOddStates: what states hold that no list should.
+func TestOddStates(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.state(map[string]any{
+		"composerData:S": `{"fullConversationHeadersOnly":[{"bubbleId":"a"},{"bubbleId":"b"},{"bubbleId":"a"},{"bubbleId":"latestConversationSummary"}],
+			"latestConversationSummary":{"summary":{"summary":"so far"}}}`,
+		"bubbleId:S:a":                         `{"type":1,"text":"<timestamp>Tuesday, Jul 28, 2026, 12:06 PM (UTC+2)</timestamp>\n<user_query>once</user_query>"}`,
+		"bubbleId:S:b":                         `{"type":2,"toolFormerData":{"name":"n","toolCallId":"c","params":"torn {","rawArgs":"{\"command\":\"ls\"}","status":"completed","result":""}}`,
+		"bubbleId:S:latestConversationSummary": `{"type":1,"text":"of the same name"}`,
+		"composerData:I":                       `{"conversation":[{"bubbleId":"#1","type":1,"text":"named"},{"type":1,"text":"unnamed"}]}`,
+	})
+	want := []string{
+		`0:0 message/user "<timestamp>Tuesday, Jul 28, 2026, 12:06 PM (UTC+2)</timestamp>\n<user_query>once</user_query>"`,
+		`1:0 tool_call/assistant "{\"command\":\"ls\"}" call(c n {"command":"ls"}) command="ls"`,
+		`1:1 tool_output/tool "" result(c completed )`,
+		`4:0 summary/system "so far"`,
+	}
+	if r := h.scan("S", nil); !slices.Equal(r.events, want) {
+		t.Errorf("events\n got %q\nwant %q", r.events, want)
+	}
+	if r := h.scan("I", nil); !slices.Equal(r.events, []string{`0:0 message/user "named"`}) {
+		t.Errorf("%q", r.events)
+	}
+	// A list that does not say whose its bubbles are still counts.
+	h.write(transcriptOf("S"), said("assistant", `{"type":"text","text":"\"user\""}`)+"\n")
+	if got := ids(h.look()); !slices.Contains(got, "S from state") {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -146,6 +177,9 @@ func TestOneStoreEach(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	if m := h.scan("AB", nil).metadata(); m.Title != "from the store" || m.CWD != "/w" || m.Model != "m" {
+		t.Errorf("%+v", m)
+	}
+	if m := h.scan("AC3", nil).metadata(); m.WorkspaceLabel != "home-dev-app" {
 		t.Errorf("%+v", m)
 	}
 	if m := h.scan("AC2", nil).metadata(); m.Title != "head of AC2" {
@@ -219,6 +253,15 @@ func TestWorkspaces(t *testing.T) {
 	h.chat("nowhere", "1")
 	h.write("User/workspaceStorage/w1/workspace.json", `{"folder":"file:///w/my%20app/"}`)
 	h.write("User/workspaceStorage/w2/workspace.json", `{"workspace":"vscode-remote://ssh-remote%2Bhost/srv/x/y.code-workspace"}`)
+	h.write("elsewhere/workspace.json", `{"folder":"file:///linked"}`)
+	if err := os.Symlink(h.path("elsewhere"), h.path("User/workspaceStorage/w3")); err == nil {
+		h.chat("linked", "1")
+		h.database("elsewhere/state.vscdb", "CREATE TABLE ItemTable(key TEXT UNIQUE, value BLOB)",
+			`INSERT INTO ItemTable VALUES('composer.composerData','{"allComposers":[{"composerId":"linked"}]}')`)
+		if m := h.scan("linked", nil).metadata(); m.CWD != "" {
+			t.Errorf("through a link: %q", m.CWD)
+		}
+	}
 	h.database("User/workspaceStorage/w1/state.vscdb", "CREATE TABLE ItemTable(key TEXT UNIQUE, value BLOB)",
 		`INSERT INTO ItemTable VALUES('composer.composerData','{"allComposers":[{"composerId":"mapped"}]}'),('cursorAuth/accessToken','planted-secret')`)
 	h.database(stateFile, "CREATE TABLE composerHeaders(composerId TEXT PRIMARY KEY, workspaceId TEXT, value TEXT)",

@@ -95,6 +95,63 @@ func TestTwoProjects(t *testing.T) {
 	}
 }
 
+// TestOneFileTwice: a file that two routes lead to is one session and no trouble.
+func TestOneFileTwice(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.write(transcriptOf("S"), user("x")+"\n")
+	h.cli(cliDir+"B/store.db", "{}", blob(2, root(1)))
+	routes := h.routes()
+	for _, name := range []string{transcriptOf("S"), cliDir + "B/store.db"} {
+		routes = append(routes, sdkplugin.Route{Path: h.path(name)})
+	}
+	if list, err := h.p.look(t.Context(), routes); err != nil || len(list.list) != 2 || len(list.diagnostics) != 0 {
+		t.Errorf("%q, %+v, %v", ids(list), list.diagnostics, err)
+	}
+}
+
+// TestLongNames: names that no event can carry cost their event nothing else.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", sdkplugin.MaxString+1)
+	h := newHome(t)
+	h.write(transcriptOf("A"), said("assistant", fmt.Sprintf(`{"type":"tool_use","id":"c","name":%q}`, long))+"\n"+
+		said("assistant", fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"n","path":%q,"url":%q}`, long, long, long))+"\n"+
+		said("assistant", fmt.Sprintf(`{"type":"tool_use","id":"c","name":"n","protocol":"mcp","server":%q,"tool":"t"}`, long))+"\n"+
+		fmt.Sprintf(`{"role":%q,"message":{"content":"x"}}`, long[:60000])+"\n")
+	h.state(map[string]any{
+		"composerData:C": `{"conversation":[{"bubbleId":"` + long + `","type":1,"text":"lost"},{"bubbleId":"b","type":2,"toolFormerData":{"name":"` + long + `","toolCallId":"c","status":"completed"}}]}`,
+	})
+	if r := h.scan("A", nil); len(r.events) != 4 || len(r.rejections) != 0 {
+		t.Errorf("%d events, %q", len(r.events), r.rejections)
+	}
+	h.cli(cliDir+"B/store.db", `{"name":"`+long+`","workspacePath":"/`+long+`","lastUsedModel":"`+long+`"}`,
+		blob(1, `{"role":"user","content":"x"}`), blob(2, root(1)))
+	h.write(cliDir+"B/meta.json", `{"cwd":"/`+long+`"}`)
+	if m := h.scan("B", nil).metadata(); m.CWD+m.Model != "" || len([]rune(m.Title)) > 200 {
+		t.Errorf("%d bytes of path, %d of model, %d of title", len(m.CWD), len(m.Model), len(m.Title))
+	}
+	if r := h.scan("C", nil); len(r.events) != 2 || len(r.rejections) != 1 {
+		t.Errorf("%d events, %q", len(r.events), r.rejections)
+	}
+}
+
+// TestScannerMemory: what one large value needed is not kept for the next session.
+func TestScannerMemory(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.chat("C", strings.Repeat("x", keptBytes))
+	h.write(transcriptOf("A"), user(strings.Repeat("x", keptBytes))+"\n")
+	for _, id := range []string{"A", "C"} {
+		source := h.source(id)
+		s := &scanner{}
+		req := sdkplugin.ScanRequest{Routes: h.list.routes, Route: h.list.routes[source.Route], Source: source, Mode: sdkplugin.ModeFull}
+		if err := s.scan(t.Context(), h.list, &req, &recorder{}); err != nil || !s.Grown && !s.rows.grown {
+			t.Errorf("%s: the memory is kept, %v", id, err)
+		}
+	}
+}
+
 // TestLinksAndPipes: links below a root are not followed; the pipe of a worker does not stop a walk.
 func TestLinksAndPipes(t *testing.T) {
 	t.Parallel()

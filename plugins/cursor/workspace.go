@@ -2,8 +2,9 @@ package cursor
 
 import (
 	"context"
+	"maps"
 	"net/url"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,10 +18,7 @@ var workspaceTables = sqlitesnap.Options{Tables: []sqlitesnap.Table{
 	{Name: "ItemTable", Columns: []string{"value"}, Key: "key", Keys: []string{"composer.composerData"}},
 }}
 
-const (
-	maxWorkspaces = 4096
-	maxFolderFile = 1 << 20
-)
+const maxWorkspaces = 4096
 
 // workspaces tells which directory a session of the editor belongs to.
 type workspaces struct {
@@ -39,8 +37,8 @@ func (l *library) workspaceOf(ctx context.Context, f *found) string {
 	defer l.workspaceLock.Unlock()
 	w := l.workspaces[f.route]
 	if w == nil {
-		w = &workspaces{folders: map[string]string{}, route: filepath.Join(l.routes[f.route].Path, workspacesDir)}
-		w.readFolders()
+		w = &workspaces{folders: map[string]string{}, route: l.routes[f.route].Path}
+		w.readFolders(ctx, l)
 		l.workspaces[f.route] = w
 	}
 	if dir := w.folders[f.head.workspace]; dir != "" {
@@ -48,7 +46,7 @@ func (l *library) workspaceOf(ctx context.Context, f *found) string {
 	}
 	if w.of == nil {
 		w.of = map[sessionID]string{}
-		for _, name := range sortedKeys(w.folders) {
+		for _, name := range slices.Sorted(maps.Keys(w.folders)) {
 			if ctx.Err() != nil {
 				w.of = nil
 				return ""
@@ -59,48 +57,38 @@ func (l *library) workspaceOf(ctx context.Context, f *found) string {
 	return w.folders[w.of[f.id]]
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// readFolders reads the folder of every workspace.
-func (w *workspaces) readFolders() {
-	dir, err := os.Open(w.route)
+// readFolders reads the folder of every workspace. What cannot be read names none.
+func (w *workspaces) readFolders(ctx context.Context, l *library) {
+	tree, err := jsonl.Walk{
+		Route: w.route, Work: l.work,
+		Match: func(locator string) bool {
+			ok, _ := path.Match(workspacesDir+"/*/"+folderName, locator)
+			return ok
+		},
+		Descend: func(locator string) bool { return locator == workspacesDir || path.Dir(locator) == workspacesDir },
+	}.Run(ctx)
 	if err != nil {
 		return
 	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(maxWorkspaces)
 	var doc canonical.Doc
-	for _, name := range names {
-		f, err := jsonl.Open(w.route, name+"/"+folderName, nil)
-		if err != nil {
+	for _, entry := range tree.Entries[:min(len(tree.Entries), maxWorkspaces)] {
+		text, err := l.small(w.route, entry.Locator)
+		if err != nil || doc.Parse(text) != nil {
 			continue
 		}
-		if n := f.Observation().Size; n <= maxFolderFile {
-			text := make([]byte, n)
-			if _, err := f.ReadAt(text, 0); err == nil && doc.Parse(text) == nil {
-				v := doc.Root().Get("folder")
-				if v.IsNull() {
-					v = doc.Root().Get("workspace")
-				}
-				if folder := pathOfURI(string(v.Str())); folder != "" {
-					w.folders[name] = folder
-				}
-			}
+		v := doc.Root().Get("folder")
+		if v.IsNull() {
+			v = doc.Root().Get("workspace")
 		}
-		f.Close()
+		if folder := pathOfURI(string(v.Str())); folder != "" {
+			w.folders[path.Base(path.Dir(entry.Locator))] = folder
+		}
 	}
 }
 
 // readSessions reads which sessions a workspace lists. A database that cannot be read lists none.
 func (w *workspaces) readSessions(ctx context.Context, name string) {
-	snapshot, err := sqlitesnap.Open(ctx, filepath.Join(w.route, name, stateName), workspaceTables)
+	snapshot, err := sqlitesnap.Open(ctx, filepath.Join(w.route, workspacesDir, name, stateName), workspaceTables)
 	if err != nil {
 		return
 	}

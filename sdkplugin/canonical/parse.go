@@ -1,6 +1,9 @@
 package canonical
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Code classifies why a text was refused.
 type Code uint8
@@ -29,12 +32,22 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("json: %s at byte %d", e.Reason, e.Offset) }
 
+// longText is the length of a text whose values are counted before they are read, in bytes.
+const longText = 1 << 20
+
 // Parse reads exactly one JSON value with optional white space around it. Values point into src, which must not change while
 // they are used. Bytes that are not UTF-8 are reported before any other defect. The error is a *SyntaxError, overwritten by the next parse of the same document; the document is then empty.
 func (d *Doc) Parse(src []byte) error {
 	d.reset(src)
 	if len(src) > MaxSize {
 		return d.refuse(TooLarge, MaxSize)
+	}
+	if len(src) > longText {
+		// Every value but the first follows one of these. Growing step by step would take twice the memory of millions of values.
+		most := 1 + bytes.Count(src, []byte(",")) + bytes.Count(src, []byte("[")) + bytes.Count(src, []byte("{"))
+		if cap(d.nodes) < most {
+			d.nodes = make([]Node, 0, most)
+		}
 	}
 	end := d.value(skipSpace(src, 0), 0)
 	if end >= 0 {

@@ -20,10 +20,11 @@ import (
 const (
 	copyName   = "copy.db"
 	dirPattern = "ctx-sqlitesnap-%d-" // with the process that made it
-	// linger is how long a copy stays behind its last snapshot: a provider reads one session after the other.
-	linger = time.Second
-	tries  = 3
+	tries      = 3
 )
+
+// linger is how long a copy stays behind its last snapshot: a provider reads one session after the other.
+var linger = time.Second
 
 // privateCopy is a copy of a database with its log in a directory of its own, which only this user can enter.
 type privateCopy struct {
@@ -156,9 +157,12 @@ func (c *privateCopy) release() {
 	})
 }
 
-// removeCopies is for the end of the process: no timer runs any more.
+// removeCopies is for the end of the process: no timer runs any more. A copy that is being made is left to the sweep of a later
+// run.
 func removeCopies() {
-	copies.Lock()
+	if !copies.TryLock() {
+		return
+	}
 	defer copies.Unlock()
 	for _, c := range copies.all {
 		c.remove()

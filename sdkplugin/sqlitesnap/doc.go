@@ -1,15 +1,15 @@
 // Package sqlitesnap reads SQLite databases that belong to somebody else and may be in use.
 //
 // Vocabulary. A snapshot is one state of a database, read through one connection. Its mode says how it is reached: immutable
-// (nothing is pending beside the file: no lock, checked afterwards), live (a writer works with a write-ahead log: one read
+// (nothing is pending beside the file: no lock, checked afterwards), live (a write-ahead log lies there with its index: one read
 // transaction), or copied (the log lies there without its index, or the folder lets nobody read it: a private copy, shared by
 // the snapshots of a process and removed soon after the last one). A table is what the caller may read: fixed names of columns
 // and, in a table of keys and values, the keys. A cell is one value with its length in bytes, which is looked at before the
 // value is.
 //
-// Nothing is written, and no file appears beside the database. In the modes immutable and copied no lock is held; in mode live
-// a writer can go on writing. A database that its writer holds exclusively, or that changed while it was read, is ErrBusy:
-// worth another try later.
+// Nothing is written, and no file appears or goes beside the database: the engine reaches it through a file system that cannot.
+// In the modes immutable and copied no lock is held; in mode live a writer can go on writing. A database that its writer holds
+// exclusively, or that changed while it was read, is ErrBusy: worth another try later.
 //
 // Callers give no SQL. What is not in the tables of Options cannot be read, and names that look like credentials are refused
 // there and left out of every result, so that a database that holds a login beside a history can be opened without risk.

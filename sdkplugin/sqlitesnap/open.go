@@ -88,7 +88,7 @@ func Open(ctx context.Context, path string, options Options) (*Snapshot, error) 
 	}
 	s := &Snapshot{options: options, path: path, seen: seen, statements: map[string]*sql.Stmt{}}
 	switch {
-	case size(seen.log) > 0 && seen.index != nil:
+	case seen.log != nil && seen.index != nil: // also an empty log: its writer may fill it at any time
 		s.mode = Live
 		if err = s.connect(ctx, path, inPlace...); unopenable(err) {
 			err = s.copied(ctx)

@@ -184,6 +184,10 @@ func TestModes(t *testing.T) {
 		{"closed log", false, false, []string{"PRAGMA journal_mode=WAL", grown}, nil, Immutable, "bubble:c:1 in the log"},
 		{"open without log", false, true, []string{grown}, nil, Immutable, "bubble:c:1 in the log"},
 		{"live log", false, true, []string{"PRAGMA journal_mode=WAL", grown}, nil, Live, "bubble:c:1 in the log"},
+		{"live log that was emptied", false, true, []string{"PRAGMA journal_mode=WAL", grown, "PRAGMA wal_checkpoint(TRUNCATE)"}, nil, Live, "bubble:c:1 in the log"},
+		{"emptied log of a crash", true, false, []string{"PRAGMA journal_mode=WAL", grown, "PRAGMA wal_checkpoint(TRUNCATE)"}, nil, Live, "bubble:c:1 in the log"},
+		{"emptied log without index", true, false, []string{"PRAGMA journal_mode=WAL", grown, "PRAGMA wal_checkpoint(TRUNCATE)"},
+			func(path string) error { return os.Remove(path + "-shm") }, Immutable, "bubble:c:1 in the log"},
 		{"live log in a transaction", false, true, []string{"PRAGMA journal_mode=WAL", "DELETE FROM kv WHERE key='bubble:b:1'", "BEGIN IMMEDIATE", grown}, nil, Live, "bubble:a:2 null"},
 		{"log of a crash", true, false, []string{"PRAGMA journal_mode=WAL", grown}, nil, Live, "bubble:c:1 in the log"},
 		{"log without index", true, false, []string{"PRAGMA journal_mode=WAL", grown},
@@ -487,8 +491,7 @@ func TestSettled(t *testing.T) {
 }
 
 // TestCopies: one copy serves all snapshots of a state, goes after the last one, and what a crash left is swept away.
-func TestCopies(t *testing.T) {
-	t.Parallel()
+func TestCopies(t *testing.T) { // alone: it ends as the process does
 	path := filepath.Join(t.TempDir(), "d.db")
 	w := startWriter(t, path, true)
 	w.run(append(slices.Clone(schema), "PRAGMA journal_mode=WAL", "INSERT INTO kv VALUES('bubble:w','x')")...)
@@ -496,6 +499,9 @@ func TestCopies(t *testing.T) {
 	if err := os.Remove(path + "-shm"); err != nil {
 		t.Fatal(err)
 	}
+	usual := linger
+	t.Cleanup(func() { linger = usual })
+	linger = time.Hour
 	a, b := open(t, path, options), open(t, path, options)
 	dir := a.copy.dir
 	if a.copy != b.copy || a.Mode() != Copied {
@@ -510,6 +516,7 @@ func TestCopies(t *testing.T) {
 	if c.copy.dir != dir {
 		t.Error("a second copy while the first one lingers")
 	}
+	linger = time.Millisecond
 	c.Close()
 	gone := func() bool { _, err := os.Stat(dir); return errors.Is(err, os.ErrNotExist) }
 	for deadline := time.Now().Add(time.Minute); !gone(); time.Sleep(20 * time.Millisecond) {

@@ -5,6 +5,7 @@ package transcript
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -62,6 +63,7 @@ type Scanner struct {
 	Retained, Ignored uint64
 	Parsed            uint64 // lines parsed, for tests of the work
 	Grown             bool   // a long line has made the memory large
+	Nested            bool   // lines are mapped while another scanner maps one
 }
 
 // How often a scan reports progress, in bytes, and looks for cancellation, in lines.
@@ -75,6 +77,9 @@ const (
 	keptLine  = 1 << 20
 	keptNodes = 1 << 16
 )
+
+// longLines is held while a line over keptLine is mapped: its values may take twenty times its own memory, which is there once.
+var longLines sync.Mutex
 
 // Restart sets the counts to zero.
 func (s *Scanner) Restart() { s.Retained, s.Ignored, s.Parsed = 0, 0, 0 }
@@ -124,7 +129,11 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 	}
 	s.Parsed++
 	nth := 0
-	torn, defect, err := Records(&s.Doc, line.Bytes, m.Known, func(record canonical.Value) error {
+	records := Records
+	if s.Nested {
+		records = recordsOf
+	}
+	torn, defect, err := records(&s.Doc, line.Bytes, m.Known, func(record canonical.Value) error {
 		outcome, err := m.Record(Place{line, nth}, record)
 		nth++
 		switch {
@@ -139,7 +148,7 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 		}
 		return nil
 	})
-	s.Grown = s.Grown || len(line.Bytes) > keptLine || len(s.Doc.Nodes()) > keptNodes
+	s.Grown = s.Grown || len(line.Bytes) > keptLine
 	switch {
 	case err != nil:
 		return err
@@ -155,8 +164,22 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 
 // Records hands the records of one line to each: the object the line is, or the ones that a damaged line still holds. A defect
 // is the reason to reject the whole line; torn is the offset in the line of the first byte that belongs to no record, -1 if
-// there is none.
+// there is none. Long lines are taken one at a time, and the memory of many values is given back behind the line, so each must not
+// call Records.
 func Records(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
+	if len(line) > keptLine {
+		longLines.Lock()
+		defer longLines.Unlock()
+	}
+	return recordsOf(doc, line, known, each)
+}
+
+func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
+	defer func() {
+		if cap(doc.Nodes()) > keptNodes {
+			*doc = canonical.Doc{}
+		}
+	}()
 	fault := doc.Parse(line)
 	if fault == nil && doc.Root().IsObject() {
 		return -1, "", each(doc.Root())

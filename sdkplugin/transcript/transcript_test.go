@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -80,5 +82,48 @@ func TestMap(t *testing.T) {
 	s.Reader.ResetStream(strings.NewReader("\n\n"))
 	if err := s.Map(ctx, 1<<40, m, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// lone counts how many records are mapped at the same time. The first of each line maps a long line of its own.
+type lone struct {
+	now, most *atomic.Int32
+	line      string
+	nested    bool
+}
+
+func (l *lone) Known(canonical.Value) bool { return true }
+
+func (l *lone) Record(at Place, v canonical.Value) (Outcome, error) {
+	if l.nested {
+		return Outcome{}, nil
+	}
+	if n := l.now.Add(1); n > l.most.Load() {
+		l.most.Store(n)
+	}
+	defer l.now.Add(-1)
+	inner := Scanner{Nested: true}
+	inner.Reader.ResetStream(strings.NewReader(l.line))
+	return Outcome{}, inner.Map(context.Background(), 1<<40, &lone{nested: true}, nil)
+}
+
+// TestLongLines maps long lines of several files one at a time, also while another one is mapped, and keeps none of their memory.
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	line := `{"values":[1` + strings.Repeat(",1", keptLine) + "]}\n"
+	var now, most atomic.Int32
+	var files sync.WaitGroup
+	for range 4 {
+		files.Go(func() {
+			var s Scanner
+			s.Reader.ResetStream(strings.NewReader(line + line))
+			err := s.Map(context.Background(), 1<<40, &lone{now: &now, most: &most, line: line}, nil)
+			if err != nil || s.Ignored != 2 || !s.Grown || cap(s.Doc.Nodes()) > keptNodes {
+				t.Errorf("%d ignored, grown %v, room for %d values: %v", s.Ignored, s.Grown, cap(s.Doc.Nodes()), err)
+			}
+		})
+	}
+	if files.Wait(); most.Load() != 1 {
+		t.Errorf("%d long lines at once", most.Load())
 	}
 }
