@@ -5,11 +5,11 @@ set -eu
 ctx=${1:-bin/ctx}
 here=$(cd "$(dirname "$0")" && pwd)
 
-if [ -d "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/projects" ]; then
+if [ -d "${CLAUDE_CONFIG_DIR:-$HOME/.claude}/projects" ] || [ -d "${CODEX_HOME:-$HOME/.codex}/sessions" ] || [ -d "$HOME/.cursor/projects" ]; then
   echo "Indexing your own history into ${CTX_DATA_ROOT:-$HOME/.ctx}; nothing leaves this machine."
   query=${2:-error}
 else
-  echo "No Claude Code history here: using the sample in examples/home."
+  echo "No history of Claude Code, Codex or Cursor here: using the sample in examples/home."
   HOME=$here/home
   CTX_DATA_ROOT=$(cd "$(dirname "$ctx")" && pwd)/sample
   export HOME CTX_DATA_ROOT
