@@ -19,6 +19,7 @@ const patience = 60 * time.Second
 //
 //	eventually 1 exec ctx search word --format json      one result, or one source that is gone
 //	eventually running exec ctx daemon status --format json   a member of the answer with that text
+//	eventually refresh.status=ready exec ctx status --format json   exactly that member
 func eventually(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 3 || args[1] != "exec" {
 		ts.Fatalf("usage: eventually WANTED exec PROGRAM ...")
@@ -38,6 +39,14 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func says(text, wanted string) bool {
+	if path, value, ok := strings.Cut(wanted, "="); ok {
+		var document any
+		if json.Unmarshal([]byte(text), &document) != nil {
+			return false
+		}
+		at, found := descend(document, strings.Split(path, "."))
+		return found && spell(at) == value
+	}
 	if _, err := strconv.Atoi(wanted); err != nil {
 		return strings.Contains(text, ": "+strconv.Quote(wanted))
 	}
@@ -48,6 +57,18 @@ func says(text, wanted string) bool {
 		} `json:"sources"`
 	}
 	return json.Unmarshal([]byte(text), &answer) == nil && wanted == strconv.Itoa(len(answer.Results)+answer.Sources.Gone)
+}
+
+// endDaemon leaves no background process behind a script, also behind one that failed.
+func endDaemon(env *testscript.Env) {
+	root := env.Getenv("CTX_DATA_ROOT")
+	if _, err := os.Stat(filepath.Join(root, "daemon")); err != nil {
+		return
+	}
+	_ = os.Remove(filepath.Join(root, "config.toml")) // a script may have broken it
+	stop := exec.Command(binary, "index", "mode", "manual", "--quiet")
+	stop.Env = env.Vars
+	_ = stop.Run()
 }
 
 // daemonProcess is the process of the background process of a script.

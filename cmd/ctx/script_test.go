@@ -59,6 +59,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("TZ", "UTC")
 			env.Setenv("CTX_DAEMON_AUTOSTART_OFF", "1")    // a script that wants the background process takes this away
 			env.Setenv("CTX_LOCAL_USAGE_ENABLED", "false") // reading commands leave the data root as it is
+			env.Defer(func() { endDaemon(env) })
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

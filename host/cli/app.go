@@ -99,7 +99,7 @@ func (a *App) root() *cobra.Command {
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		Args:             noArguments,
-		RunE:             func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) },
+		RunE:             func(cmd *cobra.Command, _ []string) error { return a.welcome(cmd) },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) { a.running = cmd },
 	}
 	root.SetVersionTemplate("ctx {{.Version}}\n")
@@ -121,7 +121,9 @@ func (a *App) root() *cobra.Command {
 }
 
 const rootLong = `ctx reads the session histories of coding agents where they lie on this machine, without changing them,
-and gives exact recall: search, the transcript behind every hit, stable ids. Nothing leaves the machine.`
+and gives exact recall: search, the transcript behind every hit, stable ids. Nothing leaves the machine.
+
+ctx alone tells what it would index on this machine, or how the index stands.`
 
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{

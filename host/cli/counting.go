@@ -10,7 +10,7 @@ import (
 )
 
 // uncounted are the commands, with everything below them, that leave no usage record: those that report on the counters, those that
-// serve others, and the machinery of the shell.
+// serve others, and the machinery of the shell. ctx alone leaves none either.
 var uncounted = []string{"status", "stats", "mcp serve", "daemon run", "provider", "completion", "__complete", "__completeNoDesc"}
 
 // delivered notes how many results the answer holds, for the usage record.
@@ -31,7 +31,7 @@ func (a *App) countUsage(out *resultWriter, stderr *metered, started time.Time, 
 		return
 	}
 	_, path, _ := strings.Cut(a.running.CommandPath(), " ")
-	if slices.ContainsFunc(uncounted, func(name string) bool { return path == name || strings.HasPrefix(path, name+" ") }) {
+	if path == "" || slices.ContainsFunc(uncounted, func(name string) bool { return path == name || strings.HasPrefix(path, name+" ") }) {
 		return
 	}
 	s, err := a.place()

@@ -26,20 +26,21 @@ func (s *session) control() *daemon.Control {
 // manual mode and where starting one is switched off. Borrowed only uses a process that runs already.
 func (s *session) bring(ctx context.Context, r daemon.Request, borrowed bool, show func(daemon.Progress)) (*refresh.Report, error) {
 	c := s.control()
-	if borrowed && c.Automatic() {
-		if h, err := c.Health(ctx); err != nil || h == nil {
-			return nil, fault.New(daemon.Unavailable, "--no-daemon uses a background process that runs already, and none answers").
-				WithHint("leave --no-daemon out, or choose ctx index mode manual")
-		}
-	} else if c.Automatic() {
-		h, err := c.Start(ctx, r.Trigger)
-		if err != nil && c.Suppressed() == "" {
-			return nil, err
-		}
-		if h == nil {
-			return s.work(ctx, r, show)
-		}
-	} else {
+	if !c.Automatic() {
+		return s.work(ctx, r, show)
+	}
+	c.Borrowed = borrowed
+	_, err := c.Start(ctx, r.Trigger)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, err
+	case borrowed:
+		return nil, fault.Wrap(err, daemon.Unavailable, "--no-daemon uses a background process that runs already, and none answers").
+			WithHint("leave --no-daemon out, or choose ctx index mode manual")
+	case c.Suppressed() == "":
+		return nil, err
+	default:
 		return s.work(ctx, r, show)
 	}
 	report, _, err := c.Refresh(ctx, r, show)

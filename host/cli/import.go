@@ -139,7 +139,7 @@ func (a *App) printReport(report *refresh.Report, format string) error {
 	case report.Totals.FailedSources > 0:
 		p.next("ctx status")
 	case report.Totals.ImportedEvents > 0:
-		p.next(`ctx search "why did the test fail"`)
+		p.next(sampleSearch)
 	}
 	return p.err
 }

@@ -59,8 +59,12 @@ func (a *App) printSnapshot(r *status.Report) error {
 
 func indexLine(r *status.Report) (mark, string) {
 	switch {
-	case !r.Initialized:
+	case !r.Initialized && r.Lexical.Status == "pending":
+		return markDone, "Indexing for the first time; nothing answers yet"
+	case r.Lexical.Reason == "generation_not_published":
 		return markWarning, "No index yet"
+	case !r.Initialized:
+		return markFailed, "The index cannot be used"
 	case r.Refresh.Status == "pending":
 		return markDone, "Indexing; what is indexed already answers"
 	case converged(r):

@@ -80,12 +80,13 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 	request.SourceCount = observed.Sources.Selected
 	autostart.Supervisor = observed.Daemon.Supervisor
 	answer := newSetupAnswer(observed, request, autostart, f)
-	failed := request.Status == "failed"
+	// Who waits wants to know that nothing came.
+	failed := request.Status == "failed" || f.wait && request.LastError != nil && s.control().Suppressed() == ""
 	switch {
 	case f.format == "json":
 		err = writeDocument(a.Stdout, answer)
 	case !a.quiet || failed:
-		err = a.printSetup(observed, answer, report)
+		err = a.printSetup(cmd.Context(), s, observed, answer, report)
 	}
 	if err != nil || !failed {
 		return err
@@ -244,7 +245,7 @@ func setupMode(observed *status.Report, request refreshRequest) string {
 	return "unavailable"
 }
 
-func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *refresh.Report) error {
+func (a *App) printSetup(ctx context.Context, s *session, observed *status.Report, answer setupAnswer, report *refresh.Report) error {
 	p := a.page()
 	request := &answer.RefreshRequest
 	switch {
@@ -254,6 +255,8 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 		p.outcome(markDone, "Indexing in the background; what is indexed already answers")
 	case request.Status == "unavailable" && !observed.Initialized:
 		p.outcome(markWarning, "Not indexed: %s", notIndexed[*request.Reason])
+	case request.LastError != nil:
+		p.outcome(markWarning, "What is indexed answers, but nothing new was read: %s", p.style.safe(*request.LastError))
 	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
 		p.outcome(markWarning, "No agent history was found on this machine")
 	case report != nil && report.Totals.FailedSources > 0:
@@ -273,7 +276,7 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 		printFailures(p, report.Failures())
 	}
 	switch {
-	case request.Status == "pending":
+	case request.Status == "pending" && !observed.Initialized:
 		p.next("ctx index watch")
 	case !observed.Initialized:
 		p.section("Data", field{"Root", observed.DataRoot})
@@ -281,7 +284,7 @@ func (a *App) printSetup(observed *status.Report, answer setupAnswer, report *re
 	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
 		p.next("ctx sources --all")
 	default:
-		p.next(`ctx search "why did the test fail"`)
+		p.next(s.suggestions(ctx)...)
 	}
 	return p.err
 }

@@ -113,7 +113,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, message string }{
-		{"", "needs a command"},
+		{"--quiet", "needs a command"},
 		{"serach x", "did you mean search?"},
 		{"forgt x --format json", `unknown command "forgt"`},
 		{"search x --limit 0", `--limit: "0" is not a whole number from 1 to 200`},

@@ -54,6 +54,34 @@ func TestReaderDuringPublications(t *testing.T) {
 	}
 }
 
+// What is derived from a generation is made once for as long as it is open; a failure is not kept, and another generation has its own.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	a := newArchiveWith(t, Options{Cache: 16 << 20})
+	a.publish(numbered("one", 1, 3))
+	g := a.pin()
+	made := 0
+	ask := func(g *Generation, fail error) (int, error) {
+		return Kept(g, key{}, func() (int, error) { made++; return made, fail })
+	}
+	if _, err := ask(g, context.Canceled); err == nil {
+		t.Fatal("the failure is lost")
+	}
+	for range 3 {
+		if n, err := ask(g, nil); n != 2 || err != nil {
+			t.Fatalf("%d %v", n, err)
+		}
+	}
+	a.publish(numbered("one", 1, 4))
+	if n, err := ask(a.pin(), nil); n != 3 || err != nil {
+		t.Fatalf("another generation: %d %v", n, err)
+	}
+	if got := a.all(g); len(got) != 3 {
+		t.Fatalf("%d events", len(got))
+	}
+}
+
 // Readers never write: not into a data root they may not write to, and not beside it.
 func TestReadOnlyDataRoot(t *testing.T) {
 	t.Parallel()

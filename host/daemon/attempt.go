@@ -149,6 +149,7 @@ func (d *daemon) launch(r Request) {
 		d.ending = "stopped"
 		return
 	}
+	d.settle(r.Environment)
 	a := &attempt{request: r, started: time.Now(), done: make(chan *attempt, 1)}
 	a.Attempt = Attempt{ID: uuid.NewString(), Trigger: r.Trigger, Scope: "all", State: stateRunning, StartedAtMS: a.started.UnixMilli()}
 	if r.Provider != "" {
@@ -172,7 +173,6 @@ func (d *daemon) launch(r Request) {
 	for _, j := range d.pending {
 		j.phase = phaseAttached
 	}
-	d.settle(r.Environment)
 	if r.Path == "" {
 		a.marked = d.schedule.take(r.scope())
 	}

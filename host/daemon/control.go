@@ -23,7 +23,7 @@ import (
 // Bounds of a caller.
 const (
 	healthWait   = 500 * time.Millisecond // for a short answer
-	startWait    = 10 * time.Second       // until a daemon that was started answers
+	startWait    = 30 * time.Second       // until a daemon that lives answers
 	shutdownWait = 5 * time.Second
 	maxCrashes   = 3 // in a row; then a search starts the next daemon only after a pause
 	crashPause   = 10 * time.Second
@@ -45,6 +45,8 @@ const (
 type Control struct {
 	Config     *config.Config
 	Executable string // of this program
+	// Borrowed only uses a daemon that lives: none is started, replaced or brought back.
+	Borrowed bool
 }
 
 func (c *Control) place() place { return place{c.Config.DataRoot} }
@@ -59,6 +61,8 @@ func (c *Control) Suppressed() string {
 		return disabledCode
 	case c.Config.Daemon.AutostartOff:
 		return "autostart_off"
+	case c.Borrowed:
+		return "no_daemon"
 	}
 	return ""
 }
@@ -107,6 +111,8 @@ func (c *Control) Start(ctx context.Context, trigger string) (*Health, error) {
 	for deadline := time.Now().Add(startWait); ; {
 		h, err := c.Health(ctx)
 		switch {
+		case c.Borrowed && (h != nil && h.Contract != contract() || fault.Code(err) == otherCode):
+			return nil, otherVersion()
 		case h != nil && h.Contract != contract(), fault.Code(err) == otherCode:
 			err = c.Stop(ctx)
 			if err != nil {

@@ -558,3 +558,121 @@ func TestServiceFiles(t *testing.T) {
 		t.Error("a service on windows")
 	}
 }
+
+// A provider that takes its time when it is asked for its places keeps nobody waiting who only wants to know, or to end it.
+func TestAnswersWhileItLooks(t *testing.T) {
+	w := newWorld(t)
+	w.provider.describing = make(chan struct{})
+	over := make(chan error, 1)
+	go func() { over <- Run(context.Background(), w.options) }()
+	w.until("an answer", func() bool { return w.health() != nil })
+	if h, err := w.Start(context.Background(), "import"); err != nil || h.PID != os.Getpid() || len(h.Marked) == 0 {
+		t.Errorf("%+v %v", h, err)
+	}
+	w.until("a wake", func() bool { return w.Ensure(context.Background(), "search") })
+	if n := w.provider.listed.Load(); n != 0 {
+		t.Errorf("%d inventories before the places are known", n)
+	}
+	if err := w.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that was started for a data root that is gone by now does not make it again.
+func TestDeletedDataRootStaysAway(t *testing.T) {
+	w := newWorld(t)
+	if err := os.RemoveAll(w.root); err != nil {
+		t.Fatal(err)
+	}
+	w.options.StartMode = "auto"
+	if err := Run(context.Background(), w.options); fault.Code(err) != Unavailable {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(w.root); !os.IsNotExist(err) {
+		t.Error("the data root came back")
+	}
+}
+
+// No event tells that a directory above the data root got another name.
+func TestDataRootMovesAway(t *testing.T) {
+	w := newWorld(t)
+	above := mkdir(t, w.root, "above")
+	w.root = mkdir(t, above, "root")
+	w.options.DataRoot, w.options.around = w.root, 10*time.Millisecond
+	w.load()
+	over, _ := w.start()
+	w.idle()
+	if err := os.Rename(above, above+"2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(above); !os.IsNotExist(err) {
+		t.Error("the data root came back")
+	}
+}
+
+// Without its program it can start no provider.
+func TestUninstalled(t *testing.T) {
+	w := newWorld(t)
+	w.options.Executable, w.options.around = filepath.Join(w.home, "ctx"), 10*time.Millisecond
+	write(t, w.options.Executable, "version 1")
+	over, _ := w.start()
+	w.idle()
+	if err := os.Remove(w.options.Executable); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	if d, _ := w.Observe(context.Background()); d.Status != "completed" {
+		t.Errorf("status %s", d.Status)
+	}
+}
+
+// Somebody looks in the moment in which the daemon ends.
+func TestObserveWhileItEnds(t *testing.T) {
+	w := newWorld(t)
+	p := place{w.root}
+	stop := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if lock, err := p.acquire(generous); err == nil {
+				lock.Close()
+			}
+		}
+	})
+	for range 2000 {
+		if d, h := w.Observe(context.Background()); h != nil || d.Running || d.Status != "stopped" && d.Status != "unknown" {
+			t.Fatalf("%+v %+v", d, h)
+		}
+	}
+	close(stop)
+	wait.Wait()
+}
+
+// Who may only use a daemon that lives starts none, whatever happens.
+func TestBorrowed(t *testing.T) {
+	w := newWorld(t)
+	w.Borrowed = true
+	if _, err := w.Start(context.Background(), "import"); fault.Code(err) != Unavailable {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := w.Refresh(context.Background(), w.request("import"), nil); fault.Code(err) != Unavailable {
+		t.Errorf("%v", err)
+	}
+	w.start()
+	if _, _, err := w.Refresh(context.Background(), w.request("import"), nil); err != nil {
+		t.Errorf("%v", err)
+	}
+}

@@ -57,9 +57,7 @@ func (d *daemon) converse(conn net.Conn) {
 	}
 	switch c.Op {
 	case opHealth, opWake, opStop:
-		var h *Health
-		d.ask(func() { h = d.control(c) })
-		send(conn, answer{Health: h, End: true})
+		send(conn, answer{Health: d.promptly(c), End: true})
 	case opRefresh, opFollow:
 		d.accompany(conn, c)
 	default:
@@ -80,6 +78,29 @@ func (d *daemon) ask(f func()) bool {
 		return true
 	case <-d.over:
 		return false
+	}
+}
+
+// promptly makes a short call. A loop that finds the routes again may be busy for seconds: then the answer is how the daemon was
+// before, and what was asked for follows.
+func (d *daemon) promptly(c call) *Health {
+	answered := make(chan *Health, 1)
+	d.conns.Go(func() { d.ask(func() { answered <- d.control(c) }) })
+	var late *Health
+	select {
+	case h := <-answered:
+		return h
+	case <-d.over:
+	case <-time.After(healthWait / 2):
+		if late = d.shown.Load(); c.Op == opStop {
+			d.cancel() // ends what the loop waits for, too
+		}
+	}
+	select {
+	case h := <-answered:
+		return h
+	default:
+		return late
 	}
 }
 

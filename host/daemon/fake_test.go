@@ -20,6 +20,8 @@ type fakeProvider struct {
 	listed  atomic.Int64  // inventories that began
 	blocked chan struct{} // an inventory waits here
 	state   atomic.Int32  // of the route, 0 = complete
+
+	describing chan struct{} // a description waits here
 }
 
 func (p *fakeProvider) Names() []string                                       { return []string{"claude"} }
@@ -29,7 +31,14 @@ func (p *fakeProvider) Scan(context.Context, func() (*historyv1.ScanSource, bool
 	return nil
 }
 
-func (p *fakeProvider) Describe(context.Context, string) (*historyv1.DescribeResponse, error) {
+func (p *fakeProvider) Describe(ctx context.Context, _ string) (*historyv1.DescribeResponse, error) {
+	if p.describing != nil {
+		select {
+		case <-p.describing:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	return p.Descriptor(), nil
 }
 

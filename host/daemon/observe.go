@@ -30,7 +30,10 @@ func (c *Control) Observe(ctx context.Context) (status.Daemon, *Health) {
 	case h != nil:
 		c.living(&d, h)
 	case held:
-		d.Status, d.LastError = "unknown", fault.From(err).Message
+		d.Status = "unknown"
+		if err != nil { // else it ended between the two looks
+			d.LastError = fault.From(err).Message
+		}
 	case last.Status == "running":
 		d.Status = "stale_lock" // it was killed, or the machine stopped
 	case last.Status != "" && d.Enabled:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agenthistory/ctx/host/config"
@@ -30,6 +31,7 @@ const (
 	takeoverWait  = 8 * time.Second // a daemon that ends may need this long
 	maxPreempted  = 3               // a merge that had to make room so often runs to its end
 	maxPending    = 8
+	lookAround    = time.Minute // nothing tells that a directory above the data root was renamed
 )
 
 // Plugins starts providers: to read, to describe themselves, and to name their places.
@@ -57,6 +59,7 @@ type Options struct {
 
 	limit     int           // of watches, in tests
 	pointless time.Duration // in tests
+	around    time.Duration // in tests
 }
 
 // daemon is the state of a running one. Everything but the endpoint and the attempts themselves happens in one goroutine, the
@@ -68,12 +71,14 @@ type daemon struct {
 	listener net.Listener
 	address  string
 	ctx      context.Context
+	cancel   context.CancelFunc
 	started  time.Time
 	tasks    chan func()
 	over     chan struct{} // closed when the loop has ended
 	conns    sync.WaitGroup
 	build    os.FileInfo
-	crashes  int // daemons before this one that did not live to the end of an attempt
+	shown    atomic.Pointer[Health] // how the daemon was when the loop was last free
+	crashes  int                    // daemons before this one that did not live to the end of an attempt
 
 	config   *config.Config
 	reload   Reload
@@ -93,10 +98,12 @@ type daemon struct {
 	finals    []final
 	followers map[*follower]bool
 
-	pollAt, reconcileAt, reclaimAt, calmAt time.Time
-	active                                 time.Time // of the last request or attempt
-	ending                                 string    // why the daemon ends; "" = it does not
-	vanished                               bool      // the data root is gone: nothing is written any more
+	pollAt, reconcileAt, reclaimAt, calmAt, aroundAt time.Time
+
+	active    time.Time // of the last request or attempt
+	ending    string    // why the daemon ends; "" = it does not
+	vanished  bool      // the data root is gone: nothing is written any more
+	uninstall bool      // the program was missing when somebody last looked
 }
 
 // merge is a running merge.
@@ -112,7 +119,7 @@ func Run(ctx context.Context, opt Options) error {
 		Options: opt, place: place{opt.DataRoot}, started: time.Now(), tasks: make(chan func()), over: make(chan struct{}),
 		schedule: newSchedule(), followers: map[*follower]bool{}, active: time.Now(),
 	}
-	d.pointless = cmp.Or(d.pointless, pointless)
+	d.pointless, d.around = cmp.Or(d.pointless, pointless), cmp.Or(d.around, lookAround)
 	if d.Poll <= 0 {
 		d.Poll = pollEvery
 	}
@@ -126,12 +133,14 @@ func Run(ctx context.Context, opt Options) error {
 		return err
 	}
 	defer d.lock.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	d.ctx = ctx
+	d.ctx, d.cancel = context.WithCancel(ctx)
+	defer d.cancel()
+	d.watcher = newWatcher(cmp.Or(d.limit, maxWatches()))
+	defer func() { d.watcher.close() }()
+	d.shown.Store(d.health())
 	d.conns.Go(d.serve)
 	d.loop()
-	cancel()
+	d.cancel()
 	d.close()
 	return nil
 }
@@ -141,6 +150,10 @@ func (d *daemon) open() (err error) {
 	wait := lockWait
 	if d.StartMode == "auto" {
 		wait = takeoverWait
+		// Whoever started this process made the directory. A data root that was deleted meanwhile does not come back.
+		if _, err := os.Stat(d.place.dir()); errors.Is(err, os.ErrNotExist) {
+			return fault.New(Unavailable, "the data root is gone")
+		}
 	}
 	if d.config, err = config.Load(d.DataRoot, d.Environment); err != nil {
 		return err
@@ -215,13 +228,12 @@ func (d *daemon) log(format string, args ...any) {
 
 // loop is the life of the daemon.
 func (d *daemon) loop() {
-	d.watcher = newWatcher(cmp.Or(d.limit, maxWatches()))
-	defer func() { d.watcher.close() }()
 	now := time.Now()
-	d.look()
-	d.baseline = sumOf(d.routes)
-	d.reconcileAt = now.Add(reconcileEvery + rand.N(reconcileJitter))
 	d.schedule.touch(everything, now).urgent = true
+	d.look()
+	now = time.Now()
+	d.baseline = sumOf(d.routes)
+	d.reconcileAt, d.aroundAt = now.Add(reconcileEvery+rand.N(reconcileJitter)), now.Add(d.around)
 	if len(d.pending) == 0 && d.Trigger != "" && d.Trigger != "search" {
 		d.schedule.rest = now.Add(summonerGrace)
 		d.schedule.marks[everything].urgent = false
@@ -229,6 +241,9 @@ func (d *daemon) loop() {
 	timer := time.NewTimer(0)
 	for d.ending == "" {
 		next := d.step(time.Now())
+		if d.ending != "" {
+			break
+		}
 		timer.Reset(max(0, time.Until(next)))
 		var ended <-chan *attempt
 		var merged <-chan error
@@ -297,12 +312,13 @@ func (d *daemon) step(now time.Time) (next time.Time) {
 	sooner(d.pollAt)
 	sooner(d.reclaimAt)
 	sooner(d.calmAt)
+	sooner(d.aroundAt)
 	if d.idle() && d.sourceless() {
 		if sooner(d.active.Add(d.pointless)); now.Sub(d.active) >= d.pointless {
 			d.ending = "completed"
 		}
 	}
-	if d.watcher.fs == nil {
+	if !d.watcher.sees(d.DataRoot) {
 		sooner(now.Add(5 * time.Second)) // nothing tells that the data root is gone
 	}
 	return next
@@ -344,6 +360,12 @@ func (d *daemon) replaced() bool {
 	}
 	now, err := os.Stat(d.Executable)
 	return err == nil && (now.Size() != d.build.Size() || !now.ModTime().Equal(d.build.ModTime()))
+}
+
+// uninstalled reports whether the program is not there any more, so that no provider can be started. An upgrade may need a moment.
+func (d *daemon) uninstalled() bool {
+	_, err := os.Stat(d.Executable)
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // restore reads the requests that an earlier daemon did not answer.

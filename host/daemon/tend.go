@@ -35,6 +35,14 @@ func (d *daemon) housekeeping(now time.Time) {
 			}
 		})
 	}
+	if reached(&d.aroundAt) { // the loop itself sees after every step whether the data root is there
+		d.aroundAt = now.Add(d.around)
+		missing := d.uninstalled()
+		if missing && d.uninstall && d.idle() {
+			d.ending = "completed"
+		}
+		d.uninstall = missing
+	}
 	if reached(&d.pollAt) {
 		d.poll()
 	}
@@ -136,8 +144,9 @@ func sameSettings(a, b *config.Config) bool {
 	return a.Indexing.Mode == b.Indexing.Mode && a.Automatic == b.Automatic && a.Retention == b.Retention && slices.Equal(a.Roots, b.Roots)
 }
 
-// look finds the routes again and watches them.
+// look finds the routes again and watches them. It asks the providers, which may take long: short calls are answered meanwhile.
 func (d *daemon) look() {
+	d.shown.Store(d.health())
 	d.replan = false
 	plugins := d.Plugins(d.config)
 	described := sources.Describe(d.ctx, d.config, d.Executable, plugins.Names(), plugins.Describe)

@@ -305,6 +305,13 @@ func (w *watcher) tell(c change) {
 // overflowed reports, once, that changes were lost.
 func (w *watcher) overflowed() bool { return w.lost.Swap(false) }
 
+// sees reports whether a directory is watched.
+func (w *watcher) sees(dir string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dirs[dir] != nil
+}
+
 func (w *watcher) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -72,6 +72,9 @@ func TestAmbiguousPrefix(t *testing.T) {
 		if got := v.ShortSession(idB); got != digits(idB)[:shared+1] {
 			t.Errorf("%s: short %s, %d digits shared", when, got, shared)
 		}
+		if got := v.OwnSession(idB); got != v.ShortSession(idB) {
+			t.Errorf("%s: own %s", when, got)
+		}
 	}
 	both("one generation")
 	archive.Drop(t, a) // a is in the retained generation only
@@ -107,8 +110,8 @@ func TestFindEvent(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if v.ShortEvent(id) != digits(id)[:8] {
-		t.Errorf("short %s", v.ShortEvent(id))
+	if v.ShortEvent(id) != digits(id)[:8] || v.OwnEvent(id) != v.ShortEvent(id) {
+		t.Errorf("short %s, own %s", v.ShortEvent(id), v.OwnEvent(id))
 	}
 	for _, text := range []string{"ffffffff", fixture.SessionID("", "s").String(), "ffffffff-ffff-8fff-8fff-ffffffffffff"} {
 		if _, err := v.FindEvent(t.Context(), text); fault.Code(err) != fault.NotFound {

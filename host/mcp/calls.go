@@ -12,7 +12,9 @@ const (
 	// atOnce is how many tool calls run at the same time.
 	atOnce = 8
 	// graceful is how long calls may go on after the end of the input.
-	graceful = 800 * time.Millisecond
+	graceful = 940 * time.Millisecond
+	// leaving is how long the server waits for cancelled calls then. Both together and the end of the process make a second.
+	leaving = 30 * time.Millisecond
 	// maxQueued is the most bytes of calls that wait for a place. Behind them no further line is read.
 	maxQueued = 16 << 20
 	// callCost is what a waiting call holds besides its arguments, about: a goroutine and a few objects.
@@ -112,7 +114,7 @@ func (w *wire) end(c *call) {
 
 // drain waits for the answers to what was read, for a bounded time; what still runs then is cancelled.
 func (w *wire) drain() {
-	late := time.AfterFunc(graceful, func() {
+	late := time.AfterFunc(w.grace, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, c := range w.calls {

@@ -223,7 +223,9 @@ func TestArguments(t *testing.T) {
 // At the end of the input everything read is answered, a last line without a newline too.
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()
-	c := dial(t, server(small(t).Store))
+	s := server(small(t).Store)
+	s.grace = patience
+	c := dial(t, s)
 	for i := range 20 {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"search","arguments":{"query":"falcon"}}}`, i))
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,7 @@ type Server struct {
 	Log func(format string, args ...any)
 
 	archive archive
+	grace   time.Duration // graceful, longer in tests
 }
 
 // Serve answers until the input ends, or ctx does. An error means that the streams failed.
@@ -67,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
 	w := newWire(ctx, in, out, byName)
-	w.record = s.Record
+	w.record, w.grace = s.Record, cmp.Or(s.grace, graceful)
 	for i := range tools {
 		t := &tools[i]
 		byName[t.name] = t
@@ -86,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	case <-w.over:
 		select { // cancelled calls end at once; one that does not is left behind
 		case <-ended:
-		case <-time.After(graceful / 10):
+		case <-time.After(leaving):
 		}
 	case <-ctx.Done(): // asked to stop: nothing is half done
 		return nil

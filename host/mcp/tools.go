@@ -39,7 +39,7 @@ var tools = []tool{
 		exclusive: []string{"content_scope", "event_type"},
 		properties: []property{
 			{name: "query", kind: text, preset: "", about: "Words to find; required unless file is given."},
-			{name: "limit", kind: integer, low: 1, high: search.MaxLimit, preset: search.DefaultLimit, about: "Most results."},
+			{name: "limit", kind: integer, low: 1, high: search.MaxLimit, preset: search.DefaultLimit, about: "Most results. Left out, the answer also stays within 40,000 bytes (12,000 when compact); result_window tells whether there are more."},
 			{name: "provider", kind: text, enum: providerNames(), open: true, about: "Only this provider."},
 			{name: "source_roots", kind: names, about: "Only these named roots; one OR set with source_groups. Names as in the sources tool."},
 			{name: "source_groups", kind: names, about: "Only these groups of named roots; one OR set with source_roots."},

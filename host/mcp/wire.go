@@ -18,6 +18,7 @@ type wire struct {
 	lines  *lineReader
 	tools  map[string]*tool
 	record func(Delivery) // nil: nobody counts
+	grace  time.Duration  // how long calls may go on after the end of the input
 
 	writing sync.Mutex // held for a whole line
 	out     io.Writer
