@@ -117,6 +117,10 @@ type run struct {
 	extent   func() (extent, error) // what is searched, counted once
 
 	// Filled when first needed.
+	said    *understanding
+	relaxed []string              // kinds of operators given up
+	spelled map[string]Correction // by the word asked for; without a word to use when there is none close
+
 	matched *lexical.Set // what the query and the filters select
 	anyTerm *lexical.Set // what the query text selects
 	copies  *lexical.Set // proven copies
@@ -150,6 +154,12 @@ func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, st
 	}
 	if a.Coverage, err = r.coverage(len(found.rows) == 0); err != nil {
 		return nil, err
+	}
+	a.Corrections, a.Relaxed, a.Expansions = r.said.corrections, r.relaxed, r.said.expansions
+	if q.req.Explain {
+		if a.Explain, err = r.explain(found.rows, a.Results); err != nil {
+			return nil, err
+		}
 	}
 	end := s.now()
 	a.PhaseAttribution.QuerySeconds = Decimal(end.Sub(start).Seconds())
