@@ -38,7 +38,7 @@ var tools = []tool{
 			"Read on with show_session or show_event. Pass compact:true for short rows (ids, title, time, a snippet of 160 characters)." + private,
 		exclusive: []string{"content_scope", "event_type"},
 		properties: []property{
-			{name: "query", kind: text, preset: "", about: "Words to find; required unless file is given."},
+			{name: "query", kind: text, preset: "", about: "Words to find; required unless file is given. Narrowed by \"exact words\", a NEAR b, -word, begin*, and file: cmd: tool: role: provider: branch: before a value; any other text is plain words."},
 			{name: "limit", kind: integer, low: 1, high: search.MaxLimit, preset: search.DefaultLimit, about: "Most results."},
 			{name: "provider", kind: text, enum: providerNames(), open: true, about: "Only this provider."},
 			{name: "source_roots", kind: names, about: "Only these named roots; one OR set with source_groups. Names as in the sources tool."},
