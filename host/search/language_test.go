@@ -105,6 +105,8 @@ func TestCorrections(t *testing.T) {
 		{"gatewa", "", ""},        // goes on in the index: no stemming
 		{"bsh", "", ""},           // too short
 		{"e9 connectio9", "", ""}, // names with digits
+		{"conect*", "", ""},
+		{"conection*", "e1 e2 e3 e6", "conection>connection"}, // begins no word, so it is one
 		{"connection", "e1 e2 e3 e6", ""},
 		{`"conection reset"`, "e1 e2 e3 e6", "conection>connection"},
 		{`conection -gateway`, "e2 e3 e6", "conection>connection"},

@@ -118,8 +118,8 @@ func read(text string, allowed operators, provider func(string) bool) *reading {
 	return rd
 }
 
-// settle makes text of operators that have no meaning where they stand: NEAR without a word on either side, the options of a
-// pasted command (another piece can only be an option, such as --all or -x), and exclusions that there is nothing to exclude from.
+// settle makes text of operators that have no meaning where they stand: NEAR without a word on either side, exclusions that there is
+// nothing to exclude from, and -word in a pasted command, where another piece can only be an option (--all, -x).
 func settle(items []item) {
 	command, positive := false, false
 	for i := range items {
@@ -130,7 +130,6 @@ func settle(items []item) {
 		command = command || it.op == 0 && isOption(it.raw)
 		positive = positive || it.op&^(opExclusion|opNear) != 0 || it.op == 0 && len(tokens(it.raw)) > 0
 	}
-	// An option alone is still the word that it holds, which leaves nothing out.
 	for i := range items {
 		if it := &items[i]; it.op == opExclusion && (!positive || command && !it.quoted) {
 			it.op = 0

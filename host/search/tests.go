@@ -165,3 +165,58 @@ func (n *nearTest) find(places []place) (window, bool) {
 	}
 	return window{}, false
 }
+
+// passing tells which of the hits pass the tests of one of the readings. Stored texts are read side by side.
+func (r *run) passing(hits []lexical.Hit) ([]bool, error) {
+	if r.said == nil || !r.said.tested {
+		return nil, nil
+	}
+	pass := make([]bool, len(hits))
+	err := inParallel(len(hits), func(w *rowReader, i int) (err error) {
+		if err = r.ctx.Err(); err == nil {
+			pass[i], err = r.passes(w, hits[i].Doc)
+		}
+		return err
+	})
+	return pass, err
+}
+
+func (r *run) passes(w *rowReader, doc lexical.Doc) (bool, error) {
+	stored := false
+	for _, rd := range r.said.readings {
+		if !rd.set.Has(doc) {
+			continue
+		}
+		if rd.tests == nil {
+			return true, nil
+		}
+		if !stored {
+			var err error
+			if w.buf, err = r.gen.EventInto(w.buf, doc, &w.event); err != nil {
+				return false, err
+			}
+			w.text.Fill(&w.event)
+			stored = true
+		}
+		if rd.tests.pass(&w.event, w.text.Text) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// subject finds what a snippet is about.
+func (r *run) subject(text []byte) window {
+	if r.said == nil {
+		return window{}
+	}
+	for _, rd := range r.said.readings {
+		if rd.tests == nil {
+			continue
+		}
+		if w, ok := rd.tests.window(text); ok {
+			return w
+		}
+	}
+	return match(text, r.said.needles)
+}

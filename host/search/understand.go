@@ -65,13 +65,13 @@ func (r *run) understand(allowed operators) error {
 	r.said, r.matched, r.anyTerm = u, nil, nil
 	for _, text := range r.alternatives {
 		rd := read(text, allowed, r.service.knows)
-		if len(r.alternatives) > 1 && len(rd.terms)+len(rd.prefixes) == 0 { // fields alone find nothing beside words, which rank
+		if len(r.alternatives) > 1 && rd.used&opField != 0 && len(rd.terms)+len(rd.prefixes) == 0 { // fields alone find nothing beside words, which rank
 			rd = read(text, allowed&^opField, r.service.knows)
 		}
-		r.respell(u, rd)
 		if err := r.expand(u, rd); err != nil {
 			return err
 		}
+		r.respell(u, rd)
 		u.used |= rd.used
 		u.readings = append(u.readings, rd)
 		u.terms = append(u.terms, rd.terms...)
@@ -255,61 +255,6 @@ func (r *run) field(f fieldValue) (*lexical.Set, error) {
 // unranked tells whether there is nothing to rank by: a file filter or fields without any word.
 func (r *run) unranked() bool {
 	return r.fileOnly || r.said != nil && r.said.set != nil && len(r.said.terms)+len(r.said.groups) == 0
-}
-
-// passing tells which of the hits pass the tests of one of the readings. Stored texts are read side by side.
-func (r *run) passing(hits []lexical.Hit) ([]bool, error) {
-	if r.said == nil || !r.said.tested {
-		return nil, nil
-	}
-	pass := make([]bool, len(hits))
-	err := inParallel(len(hits), func(w *rowReader, i int) (err error) {
-		if err = r.ctx.Err(); err == nil {
-			pass[i], err = r.passes(w, hits[i].Doc)
-		}
-		return err
-	})
-	return pass, err
-}
-
-func (r *run) passes(w *rowReader, doc lexical.Doc) (bool, error) {
-	stored := false
-	for _, rd := range r.said.readings {
-		if !rd.set.Has(doc) {
-			continue
-		}
-		if rd.tests == nil {
-			return true, nil
-		}
-		if !stored {
-			var err error
-			if w.buf, err = r.gen.EventInto(w.buf, doc, &w.event); err != nil {
-				return false, err
-			}
-			w.text.Fill(&w.event)
-			stored = true
-		}
-		if rd.tests.pass(&w.event, w.text.Text) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// subject finds what a snippet is about.
-func (r *run) subject(text []byte) window {
-	if r.said == nil {
-		return window{}
-	}
-	for _, rd := range r.said.readings {
-		if rd.tests == nil {
-			continue
-		}
-		if w, ok := rd.tests.window(text); ok {
-			return w
-		}
-	}
-	return match(text, r.said.needles)
 }
 
 // lexicalQuery is the ranked part of the query.
