@@ -26,8 +26,11 @@ func (a *App) searchCommand() *cobra.Command {
 		Use:   "search [QUERY]",
 		Short: "Search the indexed history",
 		Long: `Search the indexed history: every word of the query counts, events that match more different words come first.
-Results of tools are searched like any other text. A query, a --term or --file is needed.`,
-		Example: "  ctx search \"retry timeout\"\n  ctx search --file pay/client.go\n  ctx search panic --content-scope outputs --since 14d",
+Results of tools are searched like any other text. A query, a --term or --file is needed.
+
+"exact words", a NEAR b, -word, begin* and file: cmd: tool: role: provider: branch: narrow a query; 'ctx docs show search' tells
+how. Any other text is plain words.`,
+		Example: "  ctx search \"retry timeout\"\n  ctx search --file pay/client.go\n  ctx search '\"connection reset\" -proxy tool:Bash'\n  ctx search panic --content-scope outputs --since 14d",
 		Args:    atMostOne("query"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runSearch(cmd, f, args) }
@@ -55,6 +58,7 @@ Results of tools are searched like any other text. A query, a --term or --file i
 	flags.Var(fraction(&f.weight), "semantic-weight", "weight of the semantic part, 0.0 to 1.0")
 	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date: wake the background process, do nothing, or wait for it", "background", "off", "wait")
 	flags.BoolVar(&f.includeCaller, "include-current-session", false, "do not leave out the session that runs this command")
+	flags.BoolVar(&f.req.Explain, "explain", false, "tell how the query was read and what every score is made of")
 	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
 	return cmd
@@ -207,8 +211,12 @@ func (a *App) printAnswer(answer *search.Answer, verbose bool, together []string
 		p.outcome(markDone, "%s, %s, %s", plural(len(answer.Results), unit), order, scope)
 		for i := range answer.Results {
 			printHit(p, &answer.Results[i], verbose)
+			if answer.Explain != nil {
+				p.fields(3, 8, []field{{"Score", scoreText(&answer.Explain.Hits[i])}})
+			}
 		}
 	}
+	printReading(p, answer)
 	printAnswerNotes(a, p, answer)
 	return p.err
 }
@@ -341,6 +349,41 @@ func flagOfFilter(name string) string {
 		return "leaving out the current session (--include-current-session)"
 	}
 	return "--" + strings.ReplaceAll(name, "_", "-")
+}
+
+// printReading tells what a query was turned into where it was not taken word by word.
+func printReading(p *page, answer *search.Answer) {
+	lines := answer.Notes()
+	if e := answer.Explain; e != nil {
+		for i := range e.Readings {
+			lines = append(lines, "Read as "+e.Readings[i].String())
+		}
+		for _, t := range e.Terms {
+			lines = append(lines, fmt.Sprintf("  %s: in %s, idf %.4g", t.Term, plural(int(t.Documents), "event"), float32(t.IDF)))
+		}
+	}
+	if len(lines) > 0 {
+		p.gap()
+	}
+	for _, line := range lines {
+		p.printf("%s\n", p.style.safe(line))
+	}
+}
+
+// scoreText writes a score as the calculation that it is.
+func scoreText(h *search.HitReport) string {
+	var terms []string
+	for _, t := range h.Terms {
+		terms = append(terms, fmt.Sprintf("%s %.4g x %.4g", t.Term, float32(t.IDF), float32(t.TF)))
+	}
+	if len(terms) == 0 {
+		return fmt.Sprintf("%.4g", float32(h.Score))
+	}
+	whole := ""
+	if h.Whole {
+		whole = ", whole"
+	}
+	return fmt.Sprintf("%.4g = (%s) x class %.4g x coverage %.4g%s", float32(h.Score), strings.Join(terms, " + "), float32(h.Weight), float32(h.Share), whole)
 }
 
 func printAnswerNotes(a *App, p *page, answer *search.Answer) {

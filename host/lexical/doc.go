@@ -14,6 +14,7 @@
 //   - snapshot: the file that lists the segments of a generation and their deleted documents.
 //   - live: not deleted. Only live documents count in term statistics, so deletions never change the score of what is left.
 //   - searchable: live and added with text, that is, eligible for ranked discovery.
+//   - group: several terms that count and score as one (the words that begin alike).
 //   - set: documents chosen by filters, one bit a document (Set).
 //   - coverage: the number of distinct query tokens that a document contains. The score is multiplied by the covered part of the
 //     query, and in short queries the documents that contain everything stand first (whole).

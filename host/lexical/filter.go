@@ -20,27 +20,40 @@ func (r *Reader) where(may func(p *part) bool, keep func(c *Columns, doc uint32)
 			continue
 		}
 		work.Segments++
-		words, c := p.of(s), p.columns
-		fill(words, p)
-		for i, w := range words {
-			var kept uint64
-			for left := w; left != 0; left &= left - 1 {
-				bit := left & -left
-				if keep(c, uint32(64*i)+uint32(bits.TrailingZeros64(bit))) {
-					kept |= bit
-				}
-				work.Rows++
-			}
-			words[i] = kept
-		}
+		fill(p.of(s), p)
+		p.keep(p.of(s), keep, &work)
 	}
 	r.work.add(work)
 	return s
 }
 
+// keep clears the bits for which keep does not hold.
+func (p *part) keep(words []uint64, keep func(c *Columns, doc uint32) bool, work *Work) {
+	c := p.columns
+	for i, w := range words {
+		var kept uint64
+		for left := w; left != 0; left &= left - 1 {
+			bit := left & -left
+			if keep(c, uint32(64*i)+uint32(bits.TrailingZeros64(bit))) {
+				kept |= bit
+			}
+			work.Rows++
+		}
+		words[i] = kept
+	}
+}
+
 // Eligible returns the live documents that ranked search may find.
-func (r *Reader) Eligible() *Set {
-	return r.Where(func(c *Columns, doc uint32) bool { return c.Eligible(doc) })
+func (r *Reader) Eligible() *Set { return r.Live().KeepEligible() }
+
+// KeepEligible takes out what ranked search may not find, at the cost of the documents in the set. It changes and returns s.
+func (s *Set) KeepEligible() *Set {
+	var work Work
+	for _, p := range s.reader.parts {
+		p.keep(p.of(s), (*Columns).Eligible, &work)
+	}
+	s.reader.work.add(work)
+	return s
 }
 
 // Between returns the live timed documents with from <= time < to, in Unix milliseconds. Segments outside are skipped by their bounds.

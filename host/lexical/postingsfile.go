@@ -141,11 +141,16 @@ func (l *postingList) next(b *postingBatch) (int, error) {
 
 // eachTerm enumerates a dictionary in byte order until visit returns false. The term is only valid during the call.
 func (p *postingsFile) eachTerm(field Field, visit func(term []byte, value uint64) bool) error {
+	return p.eachTermIn(field, &vellum.AlwaysMatch{}, nil, nil, visit)
+}
+
+// eachTermIn enumerates the terms that are in [from, to), nil being no bound, and that the automaton accepts.
+func (p *postingsFile) eachTermIn(field Field, shape vellum.Automaton, from, to []byte, visit func(term []byte, value uint64) bool) error {
 	d, err := p.dictionary(field)
 	if err != nil || d.fst == nil {
 		return err
 	}
-	it, err := d.fst.Iterator(nil, nil)
+	it, err := d.fst.Search(shape, from, to)
 	for ; err == nil; err = it.Next() {
 		if term, value := it.Current(); !visit(term, value) {
 			return nil

@@ -28,17 +28,15 @@ type ranker struct {
 // rank does a whole search: it looks the terms up in all segments, which gives the statistics, and then goes through every segment once,
 // term at a time. What a document scores does not depend on its segment, so the segments may be ranked in any order and by several rankers.
 func (r *Reader) rank(ctx context.Context, q *Query, result *Result) error {
-	plan, err := r.lookUp(ctx, q.Terms, &result.Work)
+	plan, err := r.lookUp(ctx, q.Terms, q.Groups, &result.Work)
 	if err != nil {
 		return err
 	}
-	scores := make([]termScore, len(q.Terms))
-	for t := range scores {
-		scores[t] = r.live.score(plan.found[t])
-	}
-	share := make([]float32, len(q.Terms)+1)
+	result.Found = plan.found
+	scores := r.scores(plan)
+	share := make([]float32, len(scores)+1)
 	for n := range share {
-		share[n] = float32(n) / float32(len(q.Terms))
+		share[n] = float32(n) / float32(len(scores))
 	}
 	rankers := make([]ranker, plan.rankers(len(r.parts)))
 	for i := range rankers {
@@ -54,6 +52,15 @@ func (r *Reader) rank(ctx context.Context, q *Query, result *Result) error {
 	}
 	result.Hits = r.hits(mergeRankers(rankers))
 	return nil
+}
+
+// scores prepares the scoring of every term of a plan.
+func (r *Reader) scores(p *plan) []termScore {
+	scores := make([]termScore, len(p.found))
+	for t, n := range p.found {
+		scores[t] = r.live.score(n)
+	}
+	return scores
 }
 
 // mergeRankers returns the best candidates of all rankers, best first.

@@ -23,6 +23,8 @@ type termScore struct {
 	slope  float32 // k1 * b / average length
 }
 
+func (t termScore) idf() float32 { return t.weight / (bm25K1 + 1) }
+
 // score prepares the scoring of a term that found live documents contain.
 func (s statistics) score(found uint64) termScore {
 	n, df := float64(s.documents), float64(found)

@@ -15,6 +15,7 @@ const MaxQueryTerms = 255
 // Query is a ranked search: every document that contains at least one of the terms matches.
 type Query struct {
 	Terms   [][]byte      // tokens as QueryTerms gives them, in any order, at most MaxQueryTerms distinct ones
+	Groups  [][][]byte    // each counts as one term that occurs wherever one of its members does
 	Weights *[256]float32 // class weight by event type code, 0 = left out; nil = 1 for all
 	Filter  *Set          // only these documents; nil = all. Filters never change a score
 	Limit   int           // hits to return; 0 only counts
@@ -34,20 +35,21 @@ type Hit struct {
 
 // Result is the answer to a Query.
 type Result struct {
-	Hits    []Hit // best first: whole, score, time (untimed last), sequence, all descending, then event id ascending
-	Matches int   // all matching documents, returned or not
+	Hits    []Hit    // best first: whole, score, time (untimed last), sequence, all descending, then event id ascending
+	Matches int      // all matching documents, returned or not
+	Found   []uint64 // live documents of every distinct term in byte order, then of every group
 	Work    Work
 }
 
 // Search ranks the matching documents. The order is total and exact: it does not depend on how documents are spread over segments, nor
 // on documents deleted before. A cancelled context stops it within milliseconds with the context's error.
 func (r *Reader) Search(ctx context.Context, q Query) (Result, error) {
-	terms, err := distinctTerms(q.Terms)
+	terms, err := distinctTerms(q.Terms, len(q.Groups))
 	if err != nil {
 		return Result{}, err
 	}
 	q.Terms = terms
-	if len(terms) == 0 || r.live.documents == 0 {
+	if len(terms)+len(q.Groups) == 0 || r.live.documents == 0 {
 		return Result{}, ctx.Err()
 	}
 	if _, err := r.engine(); err != nil {
@@ -65,7 +67,7 @@ func (r *Reader) Search(ctx context.Context, q Query) (Result, error) {
 // MatchSet returns the live documents that contain at least minCoverage of the distinct terms. Class weights play no part.
 func (r *Reader) MatchSet(ctx context.Context, terms [][]byte, minCoverage int) (*Set, error) {
 	s := r.Empty()
-	terms, err := distinctTerms(terms)
+	terms, err := distinctTerms(terms, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (r *Reader) MatchSet(ctx context.Context, terms [][]byte, minCoverage int) 
 	}
 	var work Work
 	defer func() { r.work.add(work) }()
-	plan, err := r.lookUp(ctx, terms, &work)
+	plan, err := r.lookUp(ctx, terms, nil, &work)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func (r *Reader) MatchSet(ctx context.Context, terms [][]byte, minCoverage int) 
 
 // distinctTerms returns the terms sorted and without repetitions. Scores are summed up in this order, so that equal documents have equal
 // scores bit by bit.
-func distinctTerms(terms [][]byte) ([][]byte, error) {
+func distinctTerms(terms [][]byte, groups int) ([][]byte, error) {
 	if !slices.IsSortedFunc(terms, bytes.Compare) {
 		terms = slices.Clone(terms)
 		slices.SortFunc(terms, bytes.Compare)
@@ -108,13 +110,13 @@ func distinctTerms(terms [][]byte) ([][]byte, error) {
 			break
 		}
 	}
-	if len(terms) > MaxQueryTerms {
-		return nil, fault.New(fault.InvalidRequest, "a query has at most %d distinct terms, not %d", MaxQueryTerms, len(terms))
+	if n := len(terms) + groups; n > MaxQueryTerms {
+		return nil, fault.New(fault.InvalidRequest, "a query has at most %d distinct terms, not %d", MaxQueryTerms, n)
 	}
 	return terms, nil
 }
 
-// plan holds the looked-up posting lists of a query: by segment, then by term.
+// plan holds the looked-up posting lists of a query: by segment, then by term. Groups come after the terms and are terms from here on.
 type plan struct {
 	terms int
 	lists []postingList
@@ -135,8 +137,9 @@ func matching(lists []postingList) int {
 }
 
 // lookUp finds the posting lists of the terms in all segments and counts the live documents of each term.
-func (r *Reader) lookUp(ctx context.Context, terms [][]byte, work *Work) (*plan, error) {
-	pl := &plan{terms: len(terms), lists: make([]postingList, len(r.parts)*len(terms)), found: make([]uint64, len(terms))}
+func (r *Reader) lookUp(ctx context.Context, terms [][]byte, groups [][][]byte, work *Work) (*plan, error) {
+	n := len(terms) + len(groups)
+	pl := &plan{terms: n, lists: make([]postingList, len(r.parts)*n), found: make([]uint64, n)}
 	batch := new(postingBatch)
 	for i, p := range r.parts {
 		if err := ctx.Err(); err != nil {
@@ -151,6 +154,13 @@ func (r *Reader) lookUp(ctx context.Context, terms [][]byte, work *Work) (*plan,
 			for t, term := range terms {
 				work.Lookups++
 				if lists[t], _, err = dictionary.lookup(term); err != nil {
+					return err
+				}
+				pl.found[t] += p.liveCount(lists[t], batch, work)
+			}
+			for g, group := range groups {
+				t := len(terms) + g
+				if lists[t], err = p.union(dictionary, group, batch, work); err != nil {
 					return err
 				}
 				pl.found[t] += p.liveCount(lists[t], batch, work)

@@ -295,7 +295,7 @@ func TestRankersAgree(t *testing.T) {
 	if len(alone.Hits) != 300 {
 		t.Fatalf("%d hits", len(alone.Hits))
 	}
-	plan, err := l.reader.lookUp(context.Background(), q.Terms, new(Work))
+	plan, err := l.reader.lookUp(context.Background(), q.Terms, nil, new(Work))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,6 +110,9 @@ func searchText(view *history.View, a *search.Answer, compact bool) string {
 	if len(a.Results) == 0 {
 		s.coverage(&a.Coverage)
 	}
+	for _, note := range a.Notes() {
+		s.line("note: %s", clip(oneLine(note), maxQuoted))
+	}
 	if n := a.Coverage.UnknownWorkspace; n != nil && *n > 0 {
 		s.line("unknown_workspace_sessions: %d", *n)
 	}

@@ -34,11 +34,11 @@ var tools = []tool{
 	},
 	{
 		name: "search", title: "Search", run: (*Server).search,
-		about: "Search the indexed history of coding agents: messages, tool calls and tool results, of primary and subagent sessions. Events that match more different words of the query come first. " +
+		about: "Search the indexed history of coding agents: messages, tool calls and tool results, of primary and subagent sessions. Rare words count more, and in short queries events with every word come first. " +
 			"Read on with show_session or show_event. Pass compact:true for short rows (ids, title, time, a snippet of 160 characters)." + private,
 		exclusive: []string{"content_scope", "event_type"},
 		properties: []property{
-			{name: "query", kind: text, preset: "", about: "Words to find; required unless file is given."},
+			{name: "query", kind: text, preset: "", about: "Words to find; required unless file is given. Narrowed by \"exact words\", a NEAR b, -word, begin*, and file: cmd: tool: role: provider: branch: before a value; any other text is plain words."},
 			{name: "limit", kind: integer, low: 1, high: search.MaxLimit, preset: search.DefaultLimit, about: "Most results. Left out, the answer also stays within 40,000 bytes (12,000 when compact); result_window tells whether there are more."},
 			{name: "provider", kind: text, enum: providerNames(), open: true, about: "Only this provider."},
 			{name: "source_roots", kind: names, about: "Only these named roots; one OR set with source_groups. Names as in the sources tool."},

@@ -19,6 +19,10 @@ type Answer struct {
 	Results          []Row            `json:"results"`
 	Window           Window           `json:"result_window"`
 	Truncation       Truncation       `json:"truncation"`
+	Corrections      []Correction     `json:"corrections,omitempty"`
+	Relaxed          []string         `json:"relaxed,omitempty"` // near, phrases, fields, exclusions: read as plain words, as nothing passed
+	Expansions       []Expansion      `json:"expansions,omitempty"`
+	Explain          *Explanation     `json:"explain,omitempty"`
 }
 
 // Filters repeats the resolved request.

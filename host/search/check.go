@@ -26,8 +26,7 @@ var EventTypes = record.SearchableTypes()
 type query struct {
 	req          *Request
 	alternatives []string
-	text         string   // alternatives joined with " OR "
-	terms        [][]byte // distinct tokens, sorted
+	text         string // alternatives joined with " OR "
 	fileOnly     bool
 	events       bool // event rows
 	limit        int
@@ -162,8 +161,7 @@ func (q *query) checkQuery() error {
 	if q.fileOnly && strings.TrimSpace(req.File) == "" {
 		return fault.New(fault.InvalidRequest, "a query, a term or a file is needed").WithHint("ctx search --help")
 	}
-	q.terms = lexical.QueryTerms(q.alternatives...)
-	if len(q.terms) > maxTokens {
+	if len(lexical.QueryTerms(q.alternatives...)) > maxTokens {
 		return invalid("a query has at most %d different words", maxTokens)
 	}
 	return nil
@@ -205,12 +203,9 @@ func (s *Service) checkProvider(q *query) error {
 		}
 		return nil
 	}
-	if s.Provider != nil {
-		id, err := s.Provider(name)
-		if err != nil {
-			return err
-		}
-		name = id
+	name, err := s.providerID(name)
+	if err != nil {
+		return err
 	}
 	f := &q.filters
 	if name != customProvider && (f.HistorySource != "" || f.ProviderKey != "" || f.SourceID != "") {
@@ -218,6 +213,14 @@ func (s *Service) checkProvider(q *query) error {
 	}
 	f.Provider = name
 	return nil
+}
+
+// providerID resolves a spelling of a provider.
+func (s *Service) providerID(name string) (string, error) {
+	if s.Provider == nil {
+		return name, nil
+	}
+	return s.Provider(name)
 }
 
 func (s *Service) checkPlaceAndTime(q *query) error {

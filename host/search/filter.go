@@ -35,15 +35,22 @@ func (r *run) documents() *lexical.Set {
 	return r.filter.all
 }
 
-// without returns the documents that pass every part but one, as a set of its own.
+// without returns the documents that pass every part but one, as a set of its own. Few documents left by the parts cost little.
 func (r *run) without(name string) *lexical.Set {
-	set := r.gen.Lexical().Eligible()
+	var set *lexical.Set
 	for _, p := range r.filter.parts {
-		if p.name != name {
+		switch {
+		case p.name == name:
+		case set == nil:
+			set = p.set.Clone()
+		default:
 			set.And(p.set)
 		}
 	}
-	return set
+	if set == nil {
+		return r.gen.Lexical().Eligible()
+	}
+	return set.KeepEligible()
 }
 
 func (r *run) buildFilter() (*filter, error) {

@@ -2,7 +2,6 @@ package search
 
 import (
 	"github.com/agenthistory/ctx/host/lexical"
-	"github.com/agenthistory/ctx/host/record"
 )
 
 // maxPool is the most candidates that are looked at.
@@ -48,12 +47,32 @@ type findings struct {
 	truncated bool
 }
 
-// find fetches candidates and shapes them until more of them cannot change the answer.
+// find answers the query as it was read. When nothing passes, operators are given up step by step: a pasted text that happens to
+// hold their forms must find what its words find.
 func (r *run) find() (*findings, error) {
+	truncated := false
+	for allowed := allOperators; ; allowed = r.said.allowed {
+		if err := r.understand(allowed); err != nil {
+			return nil, err
+		}
+		f, err := r.collect()
+		if err != nil {
+			return nil, err
+		}
+		f.truncated = f.truncated || truncated
+		if len(f.rows) > 0 || !r.relax() {
+			return f, nil
+		}
+		truncated = f.truncated
+	}
+}
+
+// collect fetches candidates and shapes them until more of them cannot change the answer.
+func (r *run) collect() (*findings, error) {
 	p := pool{run: r}
 	documents := int(min(r.gen.Manifest().Stats.Events, maxPool))
 	wanted := min(max(8*r.limit, minPool), documents)
-	if r.fileOnly {
+	if r.unranked() {
 		wanted = documents // every candidate scores the same: no pool is decisive
 	}
 	for {
@@ -67,7 +86,7 @@ func (r *run) find() (*findings, error) {
 		}
 		f := &findings{rows: s.rows, more: s.more, pool: len(candidates)}
 		switch {
-		case wanted >= p.total || !r.fileOnly && s.decisive(r.limit, p.tail(wanted)):
+		case wanted >= p.total || !r.unranked() && s.decisive(r.limit, p.tail(wanted)):
 			return f, nil
 		case wanted == documents:
 			f.truncated = true
@@ -80,24 +99,42 @@ func (r *run) find() (*findings, error) {
 // fetch returns the best n hits, best first, and the number of all matching documents.
 func (r *run) fetch(n int) ([]lexical.Hit, int, error) {
 	reader := r.gen.Lexical()
-	switch {
-	case r.fileOnly:
-		set := r.documents()
+	if r.unranked() {
+		set := r.candidates()
 		docs := reader.Newest(set, n)
 		hits := make([]lexical.Hit, len(docs))
 		for i, d := range docs {
 			hits[i] = lexical.Hit{Doc: d, Score: 1}
 		}
 		return hits, set.Count(), nil
-	case len(r.terms) == 0:
-		return nil, 0, nil
 	}
-	q := lexical.Query{Terms: r.terms, Weights: record.Weights(r.scope), Limit: n}
-	if !r.filter.plain() {
-		q.Filter = r.documents()
+	for {
+		q := r.lexicalQuery(n)
+		q.Filter = r.candidates()
+		found, err := reader.Search(r.ctx, q)
+		if err != nil {
+			return nil, 0, err
+		}
+		changed, err := r.spell(found.Found)
+		if err != nil || !changed {
+			return found.Hits, found.Matches, err
+		}
+		if err := r.understand(r.said.allowed); err != nil {
+			return nil, 0, err
+		}
 	}
-	found, err := reader.Search(r.ctx, q)
-	return found.Hits, found.Matches, err
+}
+
+// candidates returns the documents that the filters and the conditions of the query leave; nil is all. Read only.
+func (r *run) candidates() *lexical.Set {
+	set := r.said.set
+	switch {
+	case set == nil && r.filter.plain() && !r.fileOnly:
+		return nil
+	case set == nil:
+		return r.documents()
+	}
+	return set.Clone().And(r.documents())
 }
 
 // pool turns hits into candidates and leaves collapsed copies out.
@@ -132,9 +169,17 @@ func (p *pool) first(n int) ([]*candidate, error) {
 		return nil, err
 	}
 	reader := p.gen.Lexical()
+	from := p.next
+	pass, err := p.passing(p.hits[from:max(from, min(n, len(p.hits)))])
+	if err != nil {
+		return nil, err
+	}
 	for ; p.next < min(n, len(p.hits)); p.next++ {
 		if err := p.ctx.Err(); err != nil {
 			return nil, err
+		}
+		if pass != nil && !pass[p.next-from] {
+			continue
 		}
 		h := p.hits[p.next]
 		row, ok := reader.Row(h.Doc)

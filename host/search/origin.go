@@ -1,6 +1,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/lineage"
@@ -65,10 +67,13 @@ func (r *run) matches() (*lexical.Set, error) {
 	return set, err
 }
 
-// matchesWithin returns the documents of a set that the query text selects.
+// matchesWithin returns the documents of a set that the query text selects, as far as the index can tell.
 func (r *run) matchesWithin(set *lexical.Set) (*lexical.Set, error) {
 	if r.fileOnly {
 		return set.Clone(), nil
+	}
+	if r.unranked() {
+		return r.said.set.Clone().And(set), nil
 	}
 	if r.anyTerm == nil {
 		var err error
@@ -80,10 +85,11 @@ func (r *run) matchesWithin(set *lexical.Set) (*lexical.Set, error) {
 }
 
 func (r *run) textMatches() (*lexical.Set, error) {
-	if len(r.terms) == 0 {
-		return r.gen.Lexical().Empty(), nil
+	set, err := r.gen.Lexical().MatchSet(r.ctx, slices.Concat(slices.Concat(r.said.groups...), r.said.terms), 1)
+	if err == nil && r.said.set != nil {
+		set.And(r.said.set)
 	}
-	return r.gen.Lexical().MatchSet(r.ctx, r.terms, 1)
+	return set, err
 }
 
 // withoutCollapsed takes out the copies whose origin is in the set too. It changes the set.

@@ -39,6 +39,8 @@ type Request struct {
 	Freshness Freshness
 	// Snippet is the most grapheme clusters of a snippet; 0 means 320.
 	Snippet int
+	// Explain asks how the query was read and what every score is made of.
+	Explain bool
 	// ShortIDs asks for Answer.Short to know the compact ids of every row (text output).
 	ShortIDs bool
 }

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -33,8 +35,10 @@ type rowReader struct {
 // rows reads the records that are returned, and no others.
 func (r *run) rows(found []result) ([]Row, error) {
 	r.termSet = map[string]bool{}
-	for _, t := range r.terms {
-		r.termSet[string(t)] = true
+	for _, group := range append(slices.Clone(r.said.groups), r.said.terms) {
+		for _, t := range group {
+			r.termSet[string(t)] = true
+		}
 	}
 	rows := make([]Row, len(found))
 	err := inParallel(len(found), func(w *rowReader, i int) error {
@@ -79,7 +83,7 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 	}
 	w.text.Fill(e)
 	row.Why = r.why(&w.text)
-	row.Snippet, row.SnippetTruncated = snippet(w.text.Text, r.alternatives, row.SnippetMaxChars)
+	row.Snippet, row.SnippetTruncated = snippet(w.text.Text, row.SnippetMaxChars, r.subject)
 	row.Commands = r.commands(row.SessionID, row.EventID)
 	return nil
 }
@@ -139,7 +143,7 @@ func (r *run) why(text *record.Projection) []string {
 	if r.hasTerm(text.Text[:text.Body]) {
 		why = append(why, "text")
 	}
-	if r.filters.File != "" {
+	if r.filters.File != "" || r.said.hasField("file") {
 		why = append(why, "file")
 	}
 	if r.hasTerm(text.Text[text.Body:]) {
@@ -150,7 +154,7 @@ func (r *run) why(text *record.Projection) []string {
 
 // hasTerm tells whether a token of the query is in the text.
 func (r *run) hasTerm(text []byte) bool {
-	if len(r.terms) == 0 || len(text) == 0 {
+	if len(r.termSet) == 0 || len(text) == 0 {
 		return false
 	}
 	found := false

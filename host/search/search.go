@@ -4,7 +4,7 @@
 // Vocabulary:
 //
 //   - alternative: the query or one of its terms. Alternatives are OR-ed; their distinct tokens form one set.
-//   - coverage: how many of the distinct tokens an event contains. It ranks before the score.
+//   - coverage: how many of the distinct tokens an event contains, a prefix counting as one. It scales the score.
 //   - part: one filter as a set of documents. Parts are AND-ed; the events left are those that the query is matched against.
 //   - candidate: a matching event while results are chosen; the pool is the bounded list of the best ones.
 //   - collapsed: a proven copy whose original is found as well. It is taken out of the pool and listed with the original.
@@ -12,6 +12,10 @@
 //   - champion: the session that stands first for its root.
 //   - decisive: a pool that more candidates cannot change.
 //   - relaxation: a filter that alone kept results away.
+//   - operator: one of the exact forms that narrow a query: a phrase, NEAR, an exclusion, a field, a prefix.
+//   - reading: what an alternative says, by a set of allowed operators; without any it is its words. No text is refused.
+//   - condition: what a reading asks of an event beyond one of its words; the index decides some, tests of the stored text the rest.
+//   - relaxed: an operator read as plain words after all, because no event met the conditions.
 package search
 
 import (
@@ -117,6 +121,10 @@ type run struct {
 	extent   func() (extent, error) // what is searched, counted once
 
 	// Filled when first needed.
+	said    *understanding
+	relaxed []string              // kinds of operators given up
+	spelled map[string]Correction // by the word asked for; without a word to use when there is none close
+
 	matched *lexical.Set // what the query and the filters select
 	anyTerm *lexical.Set // what the query text selects
 	copies  *lexical.Set // proven copies
@@ -150,6 +158,12 @@ func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, st
 	}
 	if a.Coverage, err = r.coverage(len(found.rows) == 0); err != nil {
 		return nil, err
+	}
+	a.Corrections, a.Relaxed, a.Expansions = r.said.corrections, r.relaxed, r.said.expansions
+	if q.req.Explain {
+		if a.Explain, err = r.explain(found.rows, a.Results); err != nil {
+			return nil, err
+		}
 	}
 	end := s.now()
 	a.PhaseAttribution.QuerySeconds = Decimal(end.Sub(start).Seconds())

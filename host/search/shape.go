@@ -49,7 +49,7 @@ func (r *run) shape(candidates []*candidate) (*shaped, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !r.fileOnly { // by file alone everything scores the same, and the newest match of a root decides
+		if !r.unranked() { // by file alone everything scores the same, and the newest match of a root decides
 			sortRoots(roots)
 		}
 		s.roots = roots

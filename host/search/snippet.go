@@ -17,17 +17,17 @@ const (
 	snippetBytes     = 16 << 10
 )
 
-// snippet returns the whole text when it is short, else a window of most grapheme clusters centred on the match and moved inwards at
+// snippet returns the whole text when it is short, else a window of most grapheme clusters centred on the match (the subject) and moved inwards at
 // the ends. A window of more than 16 KiB shrinks around the match; when not even the match fits, the snippet is empty. cut tells that
 // something was left out. Only the neighbourhood of the match is segmented, so a text of many megabytes costs one scan for the match.
-func snippet(text []byte, alternatives []string, most int) (s string, cut bool) {
+func snippet(text []byte, most int, subject func(text []byte) window) (s string, cut bool) {
 	if end, n := forward(text, 0, most+1); n <= most && end == len(text) {
 		if len(text) <= snippetBytes {
 			return string(text), false
 		}
-		return shrink(text, window{0, len(text)}, match(text, alternatives)), true
+		return shrink(text, window{0, len(text)}, subject(text)), true
 	}
-	m := match(text, alternatives)
+	m := subject(text)
 	w := centre(text, m, most)
 	if w.to-w.from <= snippetBytes {
 		return string(text[w.from:w.to]), true

@@ -17,6 +17,10 @@ func clusters(s string) []string {
 	return out
 }
 
+func about(queries ...string) func([]byte) window {
+	return func(text []byte) window { return match(text, queries) }
+}
+
 func TestSnippet(t *testing.T) {
 	t.Parallel()
 	left, right := strings.Repeat("l", 400), strings.Repeat("r", 400)
@@ -44,7 +48,7 @@ func TestSnippet(t *testing.T) {
 		{"graphemes", strings.Repeat("👩‍👩‍👧‍👦", 400) + "zephyr" + strings.Repeat("e\u0301", 400), []string{"zephyr"}, 157, "zephyr"},
 	}
 	for _, tt := range tests {
-		got, cut := snippet([]byte(tt.text), tt.queries, snippetGraphemes)
+		got, cut := snippet([]byte(tt.text), snippetGraphemes, about(tt.queries...))
 		if tt.before < 0 {
 			if got != tt.text || cut {
 				t.Errorf("%s: %q cut %v", tt.name, got, cut)
@@ -67,7 +71,7 @@ func TestSnippetByteBound(t *testing.T) {
 	// One cluster of many bytes each: 320 of them are more than 16 KiB.
 	heavy := "a" + strings.Repeat("\u0301", 50)
 	text := strings.Repeat(heavy, 200) + "zephyr" + strings.Repeat(heavy, 200)
-	got, cut := snippet([]byte(text), []string{"zephyr"}, snippetGraphemes)
+	got, cut := snippet([]byte(text), snippetGraphemes, about("zephyr"))
 	if len(got) > snippetBytes || len(got) < snippetBytes-3*len(heavy) || !cut || !strings.Contains(got, "zephyr") {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
@@ -75,13 +79,13 @@ func TestSnippetByteBound(t *testing.T) {
 		t.Errorf("the match stands at %d of %d", at, len(got))
 	}
 	// Few clusters, but too many bytes.
-	got, cut = snippet([]byte(strings.Repeat(heavy, 310)), nil, snippetGraphemes)
+	got, cut = snippet([]byte(strings.Repeat(heavy, 310)), snippetGraphemes, about())
 	if len(got) > snippetBytes || got == "" || !cut || !strings.HasPrefix(got, heavy) {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
 	// Not even the match fits.
 	monster := "z" + strings.Repeat("\u0301", 10_000)
-	got, cut = snippet([]byte(strings.Repeat("l", 400)+monster+strings.Repeat("r", 400)), []string{"z"}, snippetGraphemes)
+	got, cut = snippet([]byte(strings.Repeat("l", 400)+monster+strings.Repeat("r", 400)), snippetGraphemes, about("z"))
 	if got != "" || !cut {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
@@ -106,7 +110,7 @@ func TestSnippetNeighbourhood(t *testing.T) {
 			b.WriteString(pieces[rnd.IntN(len(pieces))])
 		}
 		text := b.String()
-		got, cut := snippet([]byte(text), []string{"zephyr"}, snippetGraphemes)
+		got, cut := snippet([]byte(text), snippetGraphemes, about("zephyr"))
 		all := clusters(text)
 		if len(all) <= 320 {
 			continue
@@ -149,7 +153,7 @@ func FuzzSnippet(f *testing.F) {
 	f.Add(strings.Repeat("İx", 500)+"q", "Q")
 	f.Add(strings.Repeat("\xff", 700), "\xff")
 	f.Fuzz(func(t *testing.T, text, query string) {
-		got, cut := snippet([]byte(text), []string{query}, snippetGraphemes)
+		got, cut := snippet([]byte(text), snippetGraphemes, about(query))
 		if len(got) > snippetBytes || !cut && got != text || !strings.Contains(text, got) {
 			t.Errorf("snippet of %d bytes, cut %v", len(got), cut)
 		}
