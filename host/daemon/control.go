@@ -187,29 +187,39 @@ func (c *Control) NewRequest(trigger string) Request {
 	return Request{ID: uuid.NewString(), Intent: Import, Trigger: trigger, Environment: SurroundingsOf(c.Config.Environment)}
 }
 
-// Submit hands a request over and does not wait for its end.
-func (c *Control) Submit(ctx context.Context, r Request) (Standing, error) {
-	var s Standing
-	err := c.exchange(ctx, call{Op: opRefresh, Request: &r, Detach: true}, func(a answer) {
-		if a.Standing != nil {
-			s = *a.Standing
-		}
+// Submit hands a request over, to the next daemon when one ends meanwhile, and does not wait for its end.
+func (c *Control) Submit(ctx context.Context, r Request) (s Standing, err error) {
+	err = c.pursue(ctx, r.Trigger, func() error {
+		return c.exchange(ctx, call{Op: opRefresh, Request: &r, Detach: true}, func(a answer) {
+			if a.Standing != nil {
+				s = *a.Standing
+			}
+		})
 	})
 	return s, err
 }
 
-// Refresh hands a request over and follows it to its end, into the next daemon when one ends meanwhile. Faults are those of the
-// refresh itself, and daemon_unavailable.
-func (c *Control) Refresh(ctx context.Context, r Request, show func(Progress)) (*refresh.Report, Standing, error) {
+// pursue makes a call again with the next daemon when one ends meanwhile.
+func (c *Control) pursue(ctx context.Context, trigger string, call func() error) error {
 	for n := 0; ; n++ {
-		report, standing, err := c.attach(ctx, r, show)
+		err := call()
 		if code := fault.Code(err); n == reattach || code != endingCode && code != otherCode && code != Unavailable {
-			return report, standing, err
+			return err
 		}
-		if _, err := c.Start(ctx, r.Trigger); err != nil {
-			return nil, standing, err
+		if _, err := c.Start(ctx, trigger); err != nil {
+			return err
 		}
 	}
+}
+
+// Refresh hands a request over and follows it to its end, into the next daemon when one ends meanwhile. Faults are those of the
+// refresh itself, and daemon_unavailable.
+func (c *Control) Refresh(ctx context.Context, r Request, show func(Progress)) (report *refresh.Report, s Standing, err error) {
+	err = c.pursue(ctx, r.Trigger, func() (err error) {
+		report, s, err = c.attach(ctx, r, show)
+		return err
+	})
+	return report, s, err
 }
 
 func (c *Control) attach(ctx context.Context, r Request, show func(Progress)) (report *refresh.Report, s Standing, err error) {
