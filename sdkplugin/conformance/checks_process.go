@@ -125,13 +125,21 @@ func (k *kit) cancelledCall() string {
 	ctx, cancel := context.WithCancel(k.ctx)
 	defer cancel()
 	stream := must(p.api.Scan(ctx))
+	p.answers(k.ctx) // frames of a connection keep their order: the scan has arrived
 	cancel()
 	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
 		failf("after the cancellation: %v", err)
 	}
+	for range afterCancel / (50 * time.Millisecond) { // what the cancellation sets off takes its time
+		p.answers(k.ctx)
+		time.Sleep(50 * time.Millisecond)
+	}
 	p.answers(k.ctx)
 	return ""
 }
+
+// afterCancel is how long a provider is watched after a cancelled call.
+const afterCancel = time.Second
 
 // hostGone closes the connection without the shutdown that a host which is
 // killed cannot send.
