@@ -57,7 +57,7 @@ func TestKnownIDs(t *testing.T) {
 	}
 	k.fallback(at, "message", "assistant", []byte("message assistant"))
 	if got := id(0); got != "b95bb6cc-731f-8d3d-b341-9a5f7678ecca" {
-		t.Errorf("placeholder is %s", got)
+		t.Errorf("the id of a message with an empty text is %s", got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
 // store is where the events of a session can come from. A lower one wins over a higher one.
@@ -77,27 +78,10 @@ func (p *provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest
 		return err
 	}
 	p.keep(lib)
-	for i, f := range lib.list {
-		err := out.Source(lib.source(f))
-		if errors.Is(err, sdkplugin.ErrTooManySources) {
-			for _, left := range lib.list[i:] {
-				lib.states[left.route] = sdkplugin.RouteIncomplete
-			}
-			out.Diagnostics.AddError("too_many_sources", "more sessions than one inventory may hold")
-			break
-		}
-		if err != nil {
-			return err
-		}
+	told := listing.Listing{
+		States: lib.states, Diagnostics: lib.diagnostics, Directories: lib.directories, Files: lib.files, SkippedLinks: lib.skippedLinks,
 	}
-	for i, state := range lib.states {
-		out.Route(i, state)
-	}
-	out.Walked(lib.directories, lib.files, lib.skippedLinks)
-	for _, d := range lib.diagnostics {
-		out.Diagnostics.Add(d)
-	}
-	return nil
+	return told.Give(out, len(lib.list), func(i int) sdkplugin.Source { return lib.source(lib.list[i]) })
 }
 
 // look lists every route and chooses the stores.
