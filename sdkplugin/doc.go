@@ -54,6 +54,9 @@
 // is missing from it counts as deleted by the agent. A route that does not exist
 // is RouteMissing, which proves nothing about its sources.
 //
+// A provider that also implements Observer is asked about single files that
+// changed, and need not list the rest for each line that an agent writes.
+//
 // # Scan
 //
 // Scan reads one source, in ModeFull from the start, or in ModeAppend from

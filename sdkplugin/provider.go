@@ -29,6 +29,19 @@ type Resolver interface {
 	Resolve(ctx context.Context, req *ResolveRequest, resp *ResolveResponse) error
 }
 
+// Observer is implemented by providers that can tell from one file what has
+// become of its source. A refresh after a change then costs that file and not
+// a list of all others; without it everything is listed each time.
+type Observer interface {
+	// Observe looks again at a file below a route. known is what ctx has read
+	// from it: anchor, format, the last observation, Size = certified bytes;
+	// with an empty Anchor nothing was. The result is what Inventory would
+	// give for the file now, or the zero Source when the file is none of the
+	// provider's. With an error, e.g. because other sources may depend on the
+	// file, everything is listed instead.
+	Observe(ctx context.Context, route Route, known Source) (Source, error)
+}
+
 // Route is a place that the provider may read; it must open nothing outside.
 type Route struct {
 	ID       string

@@ -1,6 +1,7 @@
 package sdkplugin
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 	"sync"
@@ -75,13 +76,44 @@ func (s *server) Inventory(req *historyv1.InventoryRequest, stream grpc.ServerSt
 	ctx := s.context(stream.Context())
 	in := InventoryRequest{Routes: routesFromWire(req.Routes), MaxSources: int(req.MaxSources)}
 	out := newInventoryWriter(ctx, in, stream.Send)
-	if err := s.provider.Inventory(ctx, in, out); err != nil {
+	seen, limited := s.observe(ctx, in.Routes, req.Changed)
+	if out.end.Limited = limited; limited {
+		for i := range seen {
+			err = cmp.Or(err, out.Source(seen[i]))
+		}
+	} else {
+		err = s.provider.Inventory(ctx, in, out)
+	}
+	if err != nil {
 		return callError(ctx, err)
 	}
 	if err := out.finish(); err != nil {
 		return callError(ctx, err)
 	}
 	return nil
+}
+
+// observe looks at the files that changed; ok is false when everything has to be listed.
+func (s *server) observe(ctx context.Context, routes []Route, changed []*historyv1.Source) (seen []Source, ok bool) {
+	observer, ok := s.provider.(Observer)
+	if !ok || len(changed) == 0 {
+		return nil, false
+	}
+	for _, c := range changed {
+		known := sourceFromWire(c)
+		if known.Route >= len(routes) {
+			return nil, false
+		}
+		now, err := observer.Observe(ctx, routes[known.Route], known)
+		if err != nil {
+			return nil, false
+		}
+		if len(now.Anchor) > 0 {
+			now.Route = known.Route
+			seen = append(seen, now)
+		}
+	}
+	return seen, true
 }
 
 func (s *server) Scan(stream grpc.BidiStreamingServer[historyv1.ScanSource, historyv1.ScanMessage]) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// work counts what a refresh costs: sources opened by providers, bytes they certified anew, records they decoded, bytes written by the store,
+// work counts what a refresh costs: sources that providers list, sources opened by them, bytes they certified anew, records they decoded, bytes written by the store,
 // and how often it made a generation durable.
 type work struct {
 	mu   sync.Mutex
@@ -29,8 +29,8 @@ type work struct {
 }
 
 type costs struct {
-	opened, records, syncs, publications int
-	read, written                        int64
+	listed, opened, records, syncs, publications int
+	read, written                                int64
 }
 
 func (w *work) add(f func()) {
@@ -46,8 +46,8 @@ func (w *work) take() (was costs) {
 }
 
 func (c costs) String() string {
-	return fmt.Sprintf("%d opened, %d new bytes, %d records, %d bytes written, %d syncs, %d publications",
-		c.opened, c.read, c.records, c.written, c.syncs, c.publications)
+	return fmt.Sprintf("%d listed, %d opened, %d new bytes, %d records, %d bytes written, %d syncs, %d publications",
+		c.listed, c.opened, c.read, c.records, c.written, c.syncs, c.publications)
 }
 
 // write counts the bytes that the store writes, as long as there is room.
@@ -108,6 +108,13 @@ func (c *counting) Resolve(context.Context, string, *historyv1.ResolveRequest) (
 type countingPlugin struct {
 	refresh.Plugin
 	work *work
+}
+
+func (p *countingPlugin) Inventory(ctx context.Context, req *historyv1.InventoryRequest, each func(*historyv1.Source) error) (*historyv1.InventoryEnd, error) {
+	return p.Plugin.Inventory(ctx, req, func(s *historyv1.Source) error {
+		p.work.add(func() { p.work.listed++ })
+		return each(s)
+	})
 }
 
 func (p *countingPlugin) Scan(ctx context.Context, next func() (*historyv1.ScanSource, bool), on func(*historyv1.ScanMessage) error) error {
@@ -266,14 +273,15 @@ func TestWorkFollowsChange(t *testing.T) {
 	for _, tt := range []struct {
 		name                 string
 		change               func()
+		listed               int // 0: nobody says
 		opened, records      int
 		read, written        int64
 		publications, atMost int
 	}{
-		{name: "nothing", change: func() { w.all() }},
-		{name: "one line appended", opened: 1, records: 1, read: int64(len(added)), written: 64<<10 + 8*int64(len(added)), publications: 1,
+		{name: "nothing", listed: sessions, change: func() { w.all() }},
+		{name: "one line appended", listed: 1, opened: 1, records: 1, read: int64(len(added)), written: 64<<10 + 8*int64(len(added)), publications: 1,
 			change: func() { w.write(w.session(7), os.O_APPEND, added) }},
-		{name: "one rewritten", opened: 1, records: 2, read: 4096, written: 64<<10 + 8*4096, publications: 1,
+		{name: "one rewritten", listed: 1, opened: 1, records: 2, read: 4096, written: 64<<10 + 8*4096, publications: 1,
 			change: func() { w.write(w.session(8), os.O_TRUNC, line(8, 5, "another text")+line(8, 6, "and more")) }},
 		{name: "one deleted", written: 64 << 10, publications: 1,
 			change: func() {
@@ -281,7 +289,11 @@ func TestWorkFollowsChange(t *testing.T) {
 					t.Fatal(err)
 				}
 			}},
-		{name: "one new", opened: 1, records: 1, read: 4096, written: 64<<10 + 8*4096, publications: 1,
+		{name: "one new", listed: 1, opened: 1, records: 1, read: 4096, written: 64<<10 + 8*4096, publications: 1,
+			change: func() {
+				w.write(filepath.Join(filepath.Dir(w.session(1)), filepath.Base(w.session(2*sessions))), os.O_TRUNC, line(2*sessions, 0, "a new one"))
+			}},
+		{name: "one new, in a new directory", opened: 1, records: 1, read: 4096, written: 64<<10 + 8*4096, publications: 1,
 			change: func() { w.write(w.session(sessions), os.O_TRUNC, line(sessions, 0, "a new one")) }},
 	} {
 		tt.change()
@@ -294,7 +306,10 @@ func TestWorkFollowsChange(t *testing.T) {
 		}
 		generation = h.Last.Generation
 		did := w.work.take()
-		t.Logf("%s: %s", tt.name, did)
+		t.Logf("%s: %s; looked at %v", tt.name, did, h.Last.Looked)
+		if tt.listed > 0 && did.listed != tt.listed {
+			t.Errorf("%s: %d sources were listed, want %d", tt.name, did.listed, tt.listed)
+		}
 		if did.opened != tt.opened || did.records != tt.records || did.read > tt.read || did.written > tt.written || did.publications != tt.publications {
 			t.Errorf("%s: %s; want %d opened, %d records, at most %d bytes read and %d written, %d publications",
 				tt.name, did, tt.opened, tt.records, tt.read, tt.written, tt.publications)

@@ -101,6 +101,7 @@ type Config struct {
 	LocalUsage Switch
 	Daemon     Daemon
 	Retention  Retention
+	Redact     bool // [output] redact: secrets are taken out of what is printed
 
 	// Automatic is the global switch for inferred provider roots.
 	Automatic bool
@@ -117,6 +118,8 @@ type Config struct {
 	Environment Environment
 	// Installed are the provider plugins that the user decided about, by name.
 	Installed []Installed
+	// InstalledErr tells why that is not known: no plugin is trusted then.
+	InstalledErr error
 }
 
 // Load reads the settings of a data root. A missing file gives the defaults. Faults: config_malformed, and resource_unavailable for
@@ -151,9 +154,10 @@ func decode(root string, text []byte, exists bool, env Environment) (*Config, er
 	}
 	c := &Config{
 		DataRoot: root, Path: filepath.Join(root, FileName), Exists: exists,
-		Automatic: file.automatic, Retention: file.retention,
-		UnknownKeys: file.unknown, Environment: env, Installed: readInstalled(root),
+		Automatic: file.automatic, Retention: file.retention, Redact: file.redact,
+		UnknownKeys: file.unknown, Environment: env,
 	}
+	c.Installed, c.InstalledErr = readInstalled(root)
 	if c.Roots, err = c.validateRoots(file.roots); err != nil {
 		return nil, err
 	}

@@ -92,6 +92,7 @@ type fileSettings struct {
 	daemonScope DaemonScope
 	semantic    *bool
 	localUsage  *bool
+	redact      bool
 	automatic   bool
 	retention   Retention
 	roots       []writtenRoot
@@ -194,7 +195,7 @@ func decodeFile(text []byte) (*fileSettings, error) {
 // newer one.
 func (s *fileSettings) decodeSettings(root *table) error {
 	indexing, search, usage := root.sub("indexing"), root.sub("search"), root.sub("local_usage")
-	daemon, retention := root.sub("daemon"), root.sub("retention")
+	daemon, retention, output := root.sub("daemon"), root.sub("retention"), root.sub("output")
 	if mode, ok := indexing.text("mode"); ok {
 		if s.mode = IndexMode(mode); s.mode != ModeAuto && s.mode != ModeManual {
 			indexing.fail("mode", "indexing.mode is auto or manual")
@@ -205,6 +206,9 @@ func (s *fileSettings) decodeSettings(root *table) error {
 		search.fail("default_group", "there is no default group; a search names the groups it wants")
 	}
 	s.localUsage = usage.boolean("enabled")
+	if redact := output.boolean("redact"); redact != nil {
+		s.redact = *redact
+	}
 	daemonEnabled := daemon.boolean("enabled")
 	if scope, ok := daemon.text("mode"); ok {
 		if s.daemonScope = DaemonScope(scope); s.daemonScope != DaemonFull && s.daemonScope != DaemonSourceRefresh {
@@ -219,7 +223,7 @@ func (s *fileSettings) decodeSettings(root *table) error {
 			retention.fail("gone", "retention.gone is keep or drop")
 		}
 	}
-	for _, t := range []*table{indexing, search, usage, daemon, retention} {
+	for _, t := range []*table{indexing, search, usage, daemon, retention, output} {
 		if t.err != nil {
 			return t.err
 		}

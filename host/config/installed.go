@@ -2,12 +2,16 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/agenthistory/ctx/host/durable"
+	"github.com/agenthistory/ctx/host/fault"
 )
 
 // Installed is a provider plugin that the user decided about. It stays known after its trust was taken back, so that a config
@@ -27,17 +31,20 @@ const maxInstalledBytes = 4 << 20
 
 func installedFile(root string) string { return filepath.Join(root, "plugins", "trusted.json") }
 
-// readInstalled returns what was decided. A damaged file counts as no decision: nothing is trusted then, and listings say so.
-func readInstalled(root string) []Installed {
-	info, err := os.Stat(installedFile(root))
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxInstalledBytes {
-		return nil
+// readInstalled returns what was decided. With a file that cannot be read nothing is trusted, and status says so.
+func readInstalled(root string) (list []Installed, err error) {
+	text, err := durable.ReadFile(installedFile(root), maxInstalledBytes)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
 	}
-	var list []Installed
-	if text, err := os.ReadFile(installedFile(root)); err != nil || json.Unmarshal(text, &list) != nil {
-		return nil
+	if err == nil {
+		err = json.Unmarshal(text, &list)
 	}
-	return list
+	if err != nil {
+		return nil, fault.Wrap(err, fault.ResourceUnavailable, "the list of trusted plugins, plugins/trusted.json in the data root, cannot be read").
+			WithHint("Put back a copy, or delete the file and trust your plugins again with ctx plugins trust")
+	}
+	return list, nil
 }
 
 // EditInstalled replaces the decision about one plugin, under the lock of the config file.
@@ -51,8 +58,11 @@ func EditInstalled(root string, decided Installed) error {
 		return err
 	}
 	defer unlock()
-	list := slices.DeleteFunc(readInstalled(root), func(i Installed) bool { return i.Name == decided.Name })
-	list = append(list, decided)
+	list, err := readInstalled(root)
+	if err != nil {
+		return err
+	}
+	list = append(slices.DeleteFunc(list, func(i Installed) bool { return i.Name == decided.Name }), decided)
 	slices.SortFunc(list, func(a, b Installed) int { return strings.Compare(a.Name, b.Name) })
 	text, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {

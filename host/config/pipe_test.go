@@ -26,7 +26,7 @@ func TestPipes(t *testing.T) {
 	if _, err := Load(data, testEnvironment("/h")); fault.Code(err) != fault.ConfigMalformed {
 		t.Errorf("a pipe in place of the file: %v", err)
 	}
-	if all := readInstalled(data); all != nil {
-		t.Errorf("%+v", all)
+	if all, err := readInstalled(data); all != nil || fault.Code(err) != fault.ResourceUnavailable {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

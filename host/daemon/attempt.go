@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
 )
@@ -173,8 +174,12 @@ func (d *daemon) launch(r Request) {
 	for _, j := range d.pending {
 		j.phase = phaseAttached
 	}
+	var touched map[string][]string
 	if r.Path == "" {
-		a.marked = d.schedule.take(r.scope())
+		touched, a.marked = d.schedule.take(r.scope(), a.started)
+	}
+	if r.Intent == Import {
+		touched = nil
 	}
 	ctx, cancel := context.WithCancel(d.ctx)
 	a.cancel = cancel
@@ -183,7 +188,7 @@ func (d *daemon) launch(r Request) {
 	plugins := d.Plugins(d.config)
 	req := refresh.Request{
 		Config: d.config, Store: d.Store, Plugins: plugins, Resolve: plugins.Resolve, Executable: d.Executable, All: r.All, Provider: r.Provider, Path: r.Path,
-		Resume: r.Resume, Reset: r.Reset, Trigger: r.Trigger, Log: d.log, MergeLater: true,
+		Resume: r.Resume, Reset: r.Reset, Trigger: r.Trigger, Touched: touched, Known: &d.known, Log: d.log, MergeLater: true,
 		Progress: func(p refresh.Progress) { a.last.Store(&p); d.post(func() { d.show(a, p) }) },
 	}
 	go func() {
@@ -199,7 +204,7 @@ func (d *daemon) settle(s *Surroundings) {
 	if s != nil {
 		d.Environment = s.environment(os.LookupEnv, before)
 	}
-	if d.load(); d.replan || !reflect.DeepEqual(before, d.Environment) {
+	if d.load(); d.replan || s != nil && !reflect.DeepEqual(SurroundingsOf(before), SurroundingsOf(d.Environment)) {
 		d.look()
 	}
 }
@@ -330,12 +335,10 @@ func (d *daemon) answer(j *job, told answer) {
 // outcome fills in what a report says about its attempt, and who asked in its rows.
 func (a *attempt) outcome() {
 	r := a.report
-	a.State, a.Outcome, a.Generation, a.Changed = statePublished, string(r.Outcome), r.Generation, r.Totals.Change == refresh.Changed
-	if r.Outcome == refresh.Success {
-		a.Outcome = "completed"
-	}
+	a.Looked = r.Receipt.Looked
+	a.State, a.Outcome, a.Generation, a.Changed = statePublished, r.Outcome.Structured(), r.Generation, r.Totals.Change == refresh.Changed
 	if r.Outcome == refresh.Failure {
-		a.State, a.Outcome = stateFailed, "source_failures"
+		a.State = stateFailed
 		for _, row := range r.Failures() {
 			a.LastError = row.Detail
 			break
@@ -375,7 +378,7 @@ func marshalRequest(r *Request) ([]byte, error) {
 
 // readRequest reads a request that was kept. A file of another name, or with another content, is none.
 func readRequest(file string) (*Request, error) {
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file, maxRequest+1)
 	if err != nil {
 		return nil, err
 	}

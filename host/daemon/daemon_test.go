@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -75,12 +76,18 @@ func TestStopEndsIt(t *testing.T) {
 
 func TestChangeIsSeen(t *testing.T) {
 	w := newWorld(t)
+	var used atomic.Int64
+	w.options.Plugins = func(*config.Config) Plugins { used.Add(1); return w.provider }
 	w.start()
 	w.idle()
 	before := w.provider.listed.Load()
+	used.Store(0)
 	write(t, filepath.Join(w.home, ".claude", "projects", "a"), "x")
 	w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
 	w.idle()
+	if n := used.Load(); n != 1 {
+		t.Errorf("providers were used %d times: a change of a file is no reason to look for routes and watch them anew", n)
+	}
 	if h := w.health(); h.Last.Trigger != "automatic" || h.Last.Scope != "claude" || h.Watch.Mode != "native" {
 		t.Errorf("the attempt: %+v, %+v", h.Last, h.Watch)
 	}
@@ -557,6 +564,44 @@ func TestServiceFiles(t *testing.T) {
 	if _, ok := c.unit("windows"); ok {
 		t.Error("a service on windows")
 	}
+}
+
+// What is written for a service manager is read by parsers that are not ours, where this machine has them.
+func TestServiceFilesAreUnderstood(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a & b 100%")
+	mkdir(t, dir)
+	program := filepath.Join(dir, "c tx")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root := dir + `/"$x" \y` // systemd takes no such name of a program, but as an argument
+	c := &Control{Config: &config.Config{DataRoot: root}, Executable: program}
+	c.Config.Environment = config.NewEnvironment(config.Linux, dir, "/", 1000, func(string) (string, bool) { return "", false })
+	check := func(goos, tool string, args ...string) {
+		u, _ := c.unit(goos)
+		file := filepath.Join(dir, u.name)
+		if goos == "darwin" {
+			file += ".plist"
+		}
+		if err := os.WriteFile(file, []byte(u.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Logf("%s is not here", tool)
+			return
+		}
+		run := exec.Command(tool, append(args, file)...)
+		run.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "WANT="+program+"\n--data-root\n"+root+"\ndaemon\nrun\n--trigger\n"+service)
+		if out, err := run.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s\n%s", tool, err, out, u.text)
+		}
+	}
+	check("linux", "systemd-analyze", "--user", "--man=no", "--generators=no", "verify")
+	check("darwin", "python3", "-c", `import os, plistlib, sys
+d = plistlib.load(open(sys.argv[1], "rb"))
+assert d["Label"].startswith("io.github.agenthistory.ctx-") and d["RunAtLoad"] is True and d["KeepAlive"] == {"SuccessfulExit": False}, d
+assert d["ProgramArguments"] == os.environ["WANT"].split("\n"), d`)
 }
 
 // A provider that takes its time when it is asked for its places keeps nobody waiting who only wants to know, or to end it.

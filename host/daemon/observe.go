@@ -82,6 +82,7 @@ func (c *Control) living(d *status.Daemon, h *Health) {
 	job.Watch, job.Retrying = &h.Watch, h.Retrying
 	if a := h.Last; a != nil {
 		job.LastRunAtMS, job.LastRunStatus, job.LastRunReason, job.LastError = a.FinishedAtMS, a.State, a.Outcome, a.LastError
+		job.LastRunLookedAt = a.Looked
 	}
 }
 

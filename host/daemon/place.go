@@ -137,7 +137,7 @@ func (p place) write(s state) error {
 }
 
 func (p place) readState() (s state) {
-	if text, err := os.ReadFile(p.status()); err == nil {
+	if text, err := durable.ReadFile(p.status(), 1<<20); err == nil {
 		_ = json.Unmarshal(text, &s)
 	}
 	return s

@@ -95,6 +95,7 @@ type daemon struct {
 	mergeDue  bool
 	preempts  int
 	latest    *Attempt
+	known     refresh.Known
 	finals    []final
 	followers map[*follower]bool
 

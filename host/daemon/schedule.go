@@ -37,8 +37,12 @@ type schedule struct {
 // mark says that something changed below the routes of a provider.
 type mark struct {
 	first, last time.Time
-	urgent      bool // somebody waits: no more changes are collected
+	urgent      bool            // somebody waits: no more changes are collected
+	files       map[string]bool // that changed, at most maxFiles; nil: it is not known which
 }
+
+// maxFiles bounds the files that are looked at one by one: more of them are found faster by a look at everything.
+const maxFiles = 256
 
 type retry struct {
 	at   time.Time
@@ -55,12 +59,20 @@ func newSchedule() *schedule {
 	return &schedule{marks: map[string]*mark{}, retries: map[string]*retry{}}
 }
 
-// touch marks a provider, or everything.
-func (s *schedule) touch(provider string, now time.Time) *mark {
+// touch marks a provider, or everything, for one file that changed or, without files, for whatever may have changed.
+func (s *schedule) touch(provider string, now time.Time, files ...string) *mark {
 	m := s.marks[provider]
 	if m == nil {
-		m = &mark{first: now}
+		m = &mark{first: now, files: map[string]bool{}}
 		s.marks[provider] = m
+	}
+	if m.files != nil {
+		for _, f := range files {
+			m.files[f] = true
+		}
+	}
+	if len(files) == 0 || len(m.files) > maxFiles {
+		m.files = nil
 	}
 	m.last = now
 	m.urgent = m.urgent || now.Before(s.urged)
@@ -118,16 +130,26 @@ func latest(at time.Time, others ...time.Time) time.Time {
 }
 
 // take admits an attempt over a scope: a provider or everything. What it covers is not marked any more; what changes from now on is.
-// It tells whether anything was marked.
-func (s *schedule) take(scope string) (marked bool) {
-	if scope == everything {
-		marked = len(s.marks) > 0
-		clear(s.marks)
-		return marked
+// It tells which files changed by provider, none where it is not known which, and nil when anything may have; and whether anything
+// was marked.
+func (s *schedule) take(scope string, now time.Time) (touched map[string][]string, marked bool) {
+	touched = map[string][]string{}
+	for name, m := range s.marks {
+		if scope == everything || scope == name {
+			marked = true
+			touched[name] = slices.Sorted(maps.Keys(m.files))
+			delete(s.marks, name)
+		}
 	}
-	marked = s.marks[scope] != nil
-	delete(s.marks, scope)
-	return marked
+	for name, r := range s.retries {
+		if (scope == everything || scope == name) && !r.at.After(now) {
+			touched[name] = nil // the files that failed did not change
+		}
+	}
+	if _, all := touched[everything]; all {
+		return nil, marked
+	}
+	return touched, marked
 }
 
 // ended settles an attempt. failing are the providers of which sources could not be read but may be later.

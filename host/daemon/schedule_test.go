@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -70,7 +72,7 @@ func TestRestBetweenAttempts(t *testing.T) {
 		wants(t, s, c, spacing)
 		c.pass(spacing)
 		wants(t, s, c, -1, "claude")
-		s.take("claude")
+		s.take("claude", c.Time)
 		s.urge(c.Time)
 		s.touch("codex", c.pass(quiet-1)) // written just before the search, seen just after
 		wants(t, s, c, -1, "codex")
@@ -82,7 +84,7 @@ func TestOnlyWhatWasAdmittedIsCleared(t *testing.T) {
 	s, c := newSchedule(), newClock()
 	s.touch("claude", c.Time)
 	s.touch("codex", c.Time)
-	s.take("claude")
+	s.take("claude", c.Time)
 	if got := s.marked(); !slices.Equal(got, []string{"codex"}) {
 		t.Errorf("marked %q", got)
 	}
@@ -91,10 +93,43 @@ func TestOnlyWhatWasAdmittedIsCleared(t *testing.T) {
 	if got := s.marked(); !slices.Equal(got, []string{"claude", "codex"}) {
 		t.Errorf("marked %q", got)
 	}
-	s.take(everything)
+	s.take(everything, c.Time)
 	if len(s.marks) > 0 {
 		t.Error("an attempt over everything leaves marks")
 	}
+}
+
+// An attempt is told which files changed, and nothing about a provider of which more may have changed.
+func TestWhatIsTouched(t *testing.T) {
+	t.Parallel()
+	s, c := newSchedule(), newClock()
+	take := func(scope string, want map[string][]string) {
+		t.Helper()
+		if got, _ := s.take(scope, c.Time); !reflect.DeepEqual(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	s.touch("claude", c.Time, "/b")
+	s.touch("claude", c.Time, "/a")
+	s.touch("claude", c.Time, "/a")
+	s.touch("codex", c.Time, "/c")
+	s.touch("codex", c.Time) // a file was removed, say
+	s.touch("codex", c.Time, "/d")
+	take("claude", map[string][]string{"claude": {"/a", "/b"}})
+	s.touch("claude", c.Time, "/a")
+	take(everything, map[string][]string{"claude": {"/a"}, "codex": nil})
+	s.touch("claude", c.Time, "/a")
+	s.touch(everything, c.Time)
+	take(everything, nil)
+	s.ended("claude", map[string]bool{"claude": true}, 0, c.Time)
+	s.touch("claude", c.Time, "/a")
+	take("claude", map[string][]string{"claude": {"/a"}})
+	s.touch("claude", c.pass(firstRetry), "/a") // what failed is tried again with it
+	take("claude", map[string][]string{"claude": nil})
+	for n := range maxFiles + 1 {
+		s.touch("claude", c.Time, strconv.Itoa(n))
+	}
+	take("claude", map[string][]string{"claude": nil})
 }
 
 func TestRetriesDouble(t *testing.T) {
@@ -108,7 +143,7 @@ func TestRetriesDouble(t *testing.T) {
 		// Another provider is not held up, and an attempt that came early does not count.
 		s.touch("claude", c.Time.Add(-spacing)).urgent = true
 		wants(t, s, c, 1, "claude")
-		s.take("claude")
+		s.take("claude", c.Time)
 		s.ended("claude", nil, 0, c.Time)
 		s.ended("codex", failing, 0, c.Time)
 		c.pass(1)
@@ -124,7 +159,7 @@ func TestWholeAttemptFails(t *testing.T) {
 	s, c := newSchedule(), newClock()
 	for _, wait := range []time.Duration{10, 20, 40} {
 		s.touch("claude", c.Time).urgent = true
-		s.take("claude")
+		s.take("claude", c.Time)
 		s.broke("claude", c.Time)
 		s.touch("codex", c.Time)
 		s.urge(c.Time)

@@ -105,7 +105,11 @@ func (d *daemon) changed(c change) {
 		d.reconfigure()
 	default:
 		d.replan = d.replan || c.replan
-		d.schedule.touch(c.provider, now)
+		if c.file != "" {
+			d.schedule.touch(c.provider, now, c.file)
+		} else {
+			d.schedule.touch(c.provider, now)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ func perEntry() bool { return runtime.GOOS != "linux" && runtime.GOOS != "window
 // change is what a watcher tells.
 type change struct {
 	provider string // below whose routes something changed
+	file     string // what; "" = more than the content of one file
 	replan   bool   // a route appeared or disappeared: look at the routes again
 	missed   bool   // changes may have been lost: look at everything
 	root     bool   // something changed in the data root itself
@@ -259,7 +260,10 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 	var told []change
 	for _, i := range w.dirs[dir] {
-		c := change{provider: i.provider}
+		c := change{provider: i.provider, file: e.Name}
+		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+			c.file = ""
+		}
 		switch {
 		case i.root:
 			if name != "config.toml" && name != "daemon" {
@@ -268,6 +272,7 @@ func (w *watcher) event(e fsnotify.Event) {
 			c = change{root: true}
 		case i.tree:
 			if e.Has(fsnotify.Create) && w.directory(e.Name) {
+				c.file = "" // it may hold files already
 				if why := w.tree(e.Name, i.provider); why != "" {
 					c.replan = true // the limit is reached: the route is polled from now on
 				}
@@ -278,7 +283,7 @@ func (w *watcher) event(e fsnotify.Event) {
 			if !e.Has(fsnotify.Create) && !e.Has(fsnotify.Remove) && !e.Has(fsnotify.Rename) {
 				continue
 			}
-			c.replan = true
+			c.replan, c.file = true, ""
 		}
 		if !slices.Contains(told, c) {
 			told = append(told, c)

@@ -87,8 +87,13 @@ func TestWatchTree(t *testing.T) {
 		t.Fatalf("polled: %+v", poll[0])
 	}
 	root := filepath.Join(dir, "projects")
-	write(t, filepath.Join(root, "old", "a.jsonl"), "x")
-	w.until(t, "a file in an old directory", change{provider: "claude"})
+	old := filepath.Join(root, "old", "a.jsonl")
+	write(t, old, "x")
+	w.until(t, "a file in an old directory", change{provider: "claude", file: old})
+	if err := os.Rename(old, old+".bak"); err != nil {
+		t.Fatal(err)
+	}
+	w.until(t, "a file that is called differently", change{provider: "claude"})
 	deep := mkdir(t, root, "new")
 	w.until(t, "a new directory", change{provider: "claude"})
 	for deadline := time.Now().Add(generous); w.count() < 4 && time.Now().Before(deadline); {
@@ -98,7 +103,7 @@ func TestWatchTree(t *testing.T) {
 		<-w.changes
 	}
 	write(t, filepath.Join(deep, "b.jsonl"), "x")
-	w.until(t, "a file in it", change{provider: "claude"})
+	w.until(t, "a file in it", change{provider: "claude", file: filepath.Join(deep, "b.jsonl")})
 	if err := os.Rename(root, filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +127,7 @@ func TestWatchFile(t *testing.T) {
 		write(t, filepath.Join(dir, "other.db"), "x")
 		write(t, filepath.Join(dir, "state.db-shm"), "x")
 		write(t, filepath.Join(dir, "state.db-wal"), "x")
-	}, change{provider: "cursor"})
+	}, change{provider: "cursor", file: filepath.Join(dir, "state.db-wal")})
 }
 
 func TestWatchAwaited(t *testing.T) {

@@ -142,6 +142,8 @@ type Attempt struct {
 	StartedAtMS  int64    `json:"started_at_ms"`
 	FinishedAtMS int64    `json:"finished_at_ms,omitempty"`
 	LastError    string   `json:"last_error,omitempty"`
+	// Looked tells, of a maintenance attempt after changes, at what of each provider it looked.
+	Looked map[string]string `json:"looked_at,omitempty"`
 }
 
 // Health is what a living daemon says about itself.

@@ -31,6 +31,21 @@ func Replace(path string, content []byte, mode os.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
+// ReadFile reads a regular file of at most so many bytes. In place of anything else, such as a pipe whose writer nobody would want to
+// wait for, it fails.
+func ReadFile(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, &os.PathError{Op: "read", Path: path, Err: errUnfit}
+	}
+	return os.ReadFile(path)
+}
+
+var errUnfit = errors.New("not an ordinary file of a sensible size")
+
 // MkdirAll is os.MkdirAll whose new directories survive a crash: the parent of each is synced.
 func MkdirAll(path string, mode os.FileMode) error { return mkdirAll(path, mode, SyncDir) }
 

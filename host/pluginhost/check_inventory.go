@@ -13,6 +13,7 @@ const (
 // inventoryCheck follows an inventory: sources, then exactly one end that agrees with them.
 type inventoryCheck struct {
 	routes int
+	narrow bool // only changed files were asked for
 	most   uint64
 	total  uint64
 	counts []uint64 // by route
@@ -25,7 +26,7 @@ func newInventoryCheck(req *historyv1.InventoryRequest) *inventoryCheck {
 		most = sdkplugin.MaxSources
 	}
 	n := len(req.GetRoutes())
-	return &inventoryCheck{routes: n, most: most, counts: make([]uint64, n)}
+	return &inventoryCheck{routes: n, narrow: len(req.GetChanged()) > 0, most: most, counts: make([]uint64, n)}
 }
 
 func (c *inventoryCheck) message(m *historyv1.InventoryMessage) error {
@@ -76,6 +77,9 @@ func (c *inventoryCheck) source(s *historyv1.Source) error {
 func (c *inventoryCheck) checkEnd(end *historyv1.InventoryEnd) error {
 	if len(end.GetRoutes()) != c.routes {
 		return brokenf("an inventory of %d routes that reports %d", c.routes, len(end.GetRoutes()))
+	}
+	if end.GetLimited() && (!c.narrow || end.GetComplete()) {
+		return brokenf("an inventory that was limited without being asked to, or is limited and complete")
 	}
 	complete := true
 	for i, r := range end.GetRoutes() {

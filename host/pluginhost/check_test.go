@@ -172,6 +172,11 @@ func TestInventoriesThatLie(t *testing.T) {
 	ending := func(all bool, routes ...*historyv1.RouteEnd) *historyv1.InventoryMessage {
 		return &historyv1.InventoryMessage{Message: &historyv1.InventoryMessage_End{End: &historyv1.InventoryEnd{Complete: all, Routes: routes}}}
 	}
+	limited := func(all bool) *historyv1.InventoryMessage {
+		m := ending(all, state(incomplete, 1), state(incomplete, 0))
+		m.GetEnd().Limited = true
+		return m
+	}
 	fine := ending(true, state(complete, 1), state(complete, 0))
 	for name, tt := range map[string]struct {
 		messages []*historyv1.InventoryMessage
@@ -196,6 +201,8 @@ func TestInventoriesThatLie(t *testing.T) {
 		"climbing locator":   {[]*historyv1.InventoryMessage{sources(func(s *historyv1.Source) { s.Locator = "a/../../b" }, 1)}, false},
 		"locator with NUL":   {[]*historyv1.InventoryMessage{sources(func(s *historyv1.Source) { s.Locator = "a\x00" }, 1)}, false},
 		"no observation":     {[]*historyv1.InventoryMessage{sources(func(s *historyv1.Source) { s.Observation = nil }, 1)}, false},
+		"limited unasked":    {[]*historyv1.InventoryMessage{sources(same, 1), limited(false)}, false},
+		"limited, complete":  {[]*historyv1.InventoryMessage{sources(same, 1), limited(true)}, false},
 		"huge observation":   {[]*historyv1.InventoryMessage{sources(func(s *historyv1.Source) { s.Observation = make([]byte, 4097) }, 1)}, false},
 	} {
 		check := newInventoryCheck(request)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // coder writes the storage form, or reads it: one description of a record serves both, so that the two cannot differ. Numbers are
@@ -13,6 +14,7 @@ import (
 type coder struct {
 	b       []byte // what was written, or what is left to read
 	reading bool
+	views   bool   // texts that are read are views of the input
 	event   *Event // the owner of spans that are read
 	err     error
 }
@@ -169,7 +171,10 @@ func (c *coder) copied(p *[]byte) {
 
 func (c *coder) text(p *string) {
 	b := stringBytes(*p)
-	if c.bytes(&b); c.reading {
+	switch c.bytes(&b); {
+	case c.views:
+		*p = unsafe.String(unsafe.SliceData(b), len(b))
+	case c.reading:
 		*p = string(b)
 	}
 }

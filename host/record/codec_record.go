@@ -176,10 +176,10 @@ func (s *Session) Encode(dst []byte) []byte {
 	return c.b
 }
 
-// Decode reads one session and copies what it keeps. The error is a fault of code index_corruption.
+// Decode reads one session. Its texts are views of src, which must not change any more. The error is a fault of code index_corruption.
 func (s *Session) Decode(src []byte) error {
 	*s = Session{}
-	c := coder{b: src, reading: true}
+	c := coder{b: src, reading: true, views: true}
 	c.session(s)
 	return c.end()
 }

@@ -272,6 +272,21 @@ func WithLineage(anchor []byte, lineage Digest) []byte {
 	return append(out, w.rest...)
 }
 
+// WithoutLineage undoes WithLineage. An anchor that it did not make is returned as it is.
+func WithoutLineage(anchor []byte, lineage Digest) []byte {
+	if len(anchor) == 0 || anchor[0] != anchorNative {
+		return anchor
+	}
+	w := keyWalker{rest: anchor[1:]}
+	name := w.name()
+	head := binary.BigEndian.AppendUint32([]byte{tkList}, 2)
+	rest, ok := bytes.CutPrefix(w.rest, appendLP(append(head, tkBytes), lineage[:]))
+	if w.err != nil || !ok {
+		return anchor
+	}
+	return append(appendLP([]byte{anchorNative}, name), rest...)
+}
+
 // AppendTypedKeyJSON appends the JSON form of a typed key: "Null", {"Utf8":"a"}, {"Bytes":[1,2]}, {"I64":-1}, {"U64":1},
 // {"F64Bits":1}, {"Bool":true}, {"Composite":[...]}; null for one that is not valid.
 func AppendTypedKeyJSON(dst, typedKey []byte) []byte {

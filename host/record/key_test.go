@@ -119,6 +119,14 @@ func TestLargestKeysAreAccepted(t *testing.T) {
 			t.Errorf("typed key of %s: %v", name, err)
 		}
 	}
+	for _, anchor := range [][]byte{AppendNativeID(nil, "ns", text("a")), AppendNativeID(nil, "", []byte{tkNull}), WithLineage(nil, Digest{1})} {
+		if got := WithoutLineage(WithLineage(anchor, Digest{1}), Digest{1}); !bytes.Equal(got, anchor) {
+			t.Errorf("%x without its lineage is %x", anchor, got)
+		}
+		if got := WithoutLineage(anchor, Digest{1}); !bytes.Equal(got, anchor) {
+			t.Errorf("%x that has no lineage became %x", anchor, got)
+		}
+	}
 	if err := ValidAnchor(WithLineage(nil, Digest{1})); err != nil {
 		t.Errorf("lineage anchor: %v", err)
 	}

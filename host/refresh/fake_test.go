@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,9 @@ type fakeProvider struct {
 	state     historyv1.RouteEnd_State  // of every route; unspecified = as it is
 
 	started  int
+	blind    bool // it cannot look at single files
 	listed   int
+	given    int      // sources of all inventories
 	asked    []string // every session that was to be read
 	opened   []string // "full a", "append b@12"
 	fetched  int      // lines parsed
@@ -96,14 +99,28 @@ func (p *fakeProvider) Inventory(_ context.Context, req *historyv1.InventoryRequ
 	defer p.mu.Unlock()
 	p.listed++
 	end := &historyv1.InventoryEnd{Complete: true}
+	changed := map[string]bool{}
+	for _, c := range req.GetChanged() {
+		path := sourcePath(req.GetRoutes()[c.GetRoute()].GetPath(), c.GetLocator())
+		changed[path] = p.files[path] != nil
+	}
+	end.Limited = len(changed) > 0 && !p.blind && !slices.Contains(slices.Collect(maps.Values(changed)), false)
+	end.Complete = !end.Limited
 	for n, route := range req.GetRoutes() {
 		state := p.state
+		if end.Limited {
+			state = historyv1.RouteEnd_STATE_INCOMPLETE
+		}
 		if state == historyv1.RouteEnd_STATE_UNSPECIFIED {
 			state = historyv1.RouteEnd_STATE_COMPLETE
 		}
 		end.Routes = append(end.Routes, &historyv1.RouteEnd{State: state})
 		for _, path := range p.below(route.GetPath()) {
 			f := p.files[path]
+			if end.Limited && !changed[path] {
+				continue
+			}
+			p.given++
 			rel, _ := filepath.Rel(route.GetPath(), path)
 			session := strings.TrimSuffix(filepath.Base(path), ".txt")
 			sum := sha256.Sum256(append(f.content(), strconv.FormatInt(f.mtime, 10)...))
@@ -264,6 +281,7 @@ func retrieval(line string, sequence uint64) *historyv1.Event {
 
 // world is a home with a fake provider and a store.
 type world struct {
+	known      Known // between limited runs
 	t          *testing.T
 	home, data string
 	provider   *fakeProvider

@@ -72,6 +72,9 @@ func (r *run) observe() error {
 	}
 	r.assignRoots()
 	r.rename()
+	if r.scope.touched != nil {
+		return r.observeTouched()
+	}
 	if r.base != nil {
 		wait.Go(func() { pinned = r.load(r.base) })
 	}
@@ -95,7 +98,7 @@ func (s *route) readable() bool {
 }
 
 func (r *run) takeInventory(p *provider) {
-	items, end, err := r.inventory(p)
+	items, end, err := r.inventory(p, p.changed)
 	if err != nil {
 		if r.ctx.Err() == nil {
 			p.failed("the provider could not list its sources; see the log and ctx doctor")
@@ -103,12 +106,12 @@ func (r *run) takeInventory(p *provider) {
 		}
 		return
 	}
-	p.items = items
+	p.items, p.limited = items, end.GetLimited()
 	for _, d := range end.GetDiagnostics() {
 		r.log("provider %s: %s %s: %s", p.id, d.GetCode(), d.GetLocator(), d.GetMessage())
 	}
 	for _, s := range p.routes {
-		if s.index < 0 {
+		if s.index < 0 || p.limited {
 			continue
 		}
 		s.state = end.GetRoutes()[s.index].GetState()
@@ -120,12 +123,13 @@ func (r *run) takeInventory(p *provider) {
 	}
 }
 
-// inventory asks for all readable routes of a provider at once, so that it can give a source of two stores only once.
-func (r *run) inventory(p *provider) ([]*item, *historyv1.InventoryEnd, error) {
+// inventory asks for all readable routes of a provider at once, so that it can give a source of two stores only once. With changed
+// files it asks for those alone.
+func (r *run) inventory(p *provider, changed []*historyv1.Source) ([]*item, *historyv1.InventoryEnd, error) {
 	if p.dead && !r.restart(p) {
 		return nil, nil, errors.New("the provider stopped too often")
 	}
-	req := &historyv1.InventoryRequest{MaxSources: maxSources}
+	req := &historyv1.InventoryRequest{MaxSources: maxSources, Changed: changed}
 	var asked []*route
 	for _, s := range p.routes {
 		if s.readable() {

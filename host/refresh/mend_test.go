@@ -347,3 +347,19 @@ func TestDamagedGenerationIsRebuilt(t *testing.T) {
 	w.run()
 	w.opened()
 }
+
+// The clock is set back between two lines, and between two runs: a file whose time lies before its last one has changed all the same.
+func TestClockIsSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.put(projects+"a", "k1 one")
+	w.put(projects+"b", "k1 one")
+	w.run()
+	w.clock -= 900
+	w.add(projects+"a", "k2 two")
+	w.put(projects+"b", "k2 rewritten")
+	w.run()
+	w.opened("append a@"+itoa(len("k1 one\n")), "full b")
+	w.expect("a present: one two", "b present: rewritten")
+	w.run()
+	w.opened()
+}

@@ -34,6 +34,9 @@ type Receipt struct {
 	Generation    string                     `json:"generation"`
 	Providers     map[string]ProviderReceipt `json:"providers"`
 	Timings       Timings                    `json:"timings_us"`
+	// Looked tells, of a run that was limited to changed files, at what of each provider it looked: "changed files", or "everything"
+	// and why.
+	Looked map[string]string `json:"looked_at,omitempty"`
 
 	// Sums over the providers, and over the generation.
 	Sources        uint64 `json:"source_count"` // of the last inventories
@@ -65,6 +68,8 @@ type ReceiptError struct {
 	Path   string `json:"path,omitempty"`
 	Detail string `json:"detail"`
 	Seen   string `json:"seen,omitempty"` // what a lasting one looked like
+	// Carried: records of an earlier run stay.
+	Carried bool `json:"carried_forward,omitempty"`
 }
 
 // Timings in microseconds.
@@ -78,20 +83,15 @@ type Timings struct {
 
 // LastReceipt reads the receipt of a data root. Nil without error: no run has ended yet, or its receipt cannot be used.
 func LastReceipt(c *config.Config) (*Receipt, error) {
-	f, err := os.Open(filepath.Join(c.DataRoot, "core", receiptFile))
+	text, err := durable.ReadFile(filepath.Join(c.DataRoot, "core", receiptFile), maxReceiptBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.ResourceUnavailable, "the receipt of the last refresh cannot be read")
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxReceiptBytes {
-		return nil, nil
-	}
 	receipt := new(Receipt)
-	if json.NewDecoder(f).Decode(receipt) != nil || receipt.SchemaVersion != receiptSchema {
+	if json.Unmarshal(text, receipt) != nil || receipt.SchemaVersion != receiptSchema {
 		return nil, nil
 	}
 	return receipt, nil
@@ -104,6 +104,7 @@ func (r *run) keepReceipt(rep *Report, failures []*failure) Receipt {
 	next := Receipt{
 		SchemaVersion: receiptSchema, State: "published", Outcome: rep.Outcome, Trigger: r.req.Trigger,
 		FinishedAtMS: time.Now().UnixMilli(), Generation: rep.Generation, Providers: map[string]ProviderReceipt{}, Timings: r.timings,
+		Looked: map[string]string{},
 	}
 	if rep.Outcome == Failure {
 		next.State = "failed"
@@ -120,10 +121,16 @@ func (r *run) keepReceipt(rep *Report, failures []*failure) Receipt {
 		for _, p := range r.providers {
 			if r.scope.covers(p.id) && (len(p.routes) > 0 || p.failure != nil) {
 				next.Providers[p.id] = r.providerReceipt(p, failures)
+				if p.looked != "" {
+					next.Looked[p.id] = p.looked
+				}
 			}
 		}
 	}
 	next.sum(&rep.Totals.Current)
+	if worse, ok := map[Outcome]Outcome{Success: WithFailures, WithRejections: WithRejectionsFailures}[next.Outcome]; ok && next.Failed > 0 {
+		next.Outcome = worse // a provider that this run did not look at
+	}
 	same := before != nil && before.says(next)
 	if !same && (rep.Generation != "" || before != nil || len(failures) > 0) {
 		if err := next.write(r.req.Store.Dir()); err != nil {
@@ -135,6 +142,14 @@ func (r *run) keepReceipt(rep *Report, failures []*failure) Receipt {
 
 func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt {
 	out := ProviderReceipt{Sources: uint64(len(p.items)), Routes: uint64(len(p.routes))}
+	if p.limited { // the others are where they were
+		out.Sources = r.receipt.Providers[p.id].Sources
+		for _, i := range p.items {
+			if i.cert == nil {
+				out.Sources++
+			}
+		}
+	}
 	for _, s := range p.routes {
 		if s.Status == sources.Unsupported {
 			out.Unsupported++
@@ -148,7 +163,7 @@ func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt 
 		if f.carried {
 			out.Stale++
 		}
-		e := ReceiptError{Source: f.identity, Class: f.class, Path: f.path, Detail: f.detail}
+		e := ReceiptError{Source: f.identity, Class: f.class, Path: f.path, Detail: f.detail, Carried: f.carried}
 		if len(out.Failures) < maxReceiptFailures {
 			out.Failures = append(out.Failures, e)
 		}
@@ -174,7 +189,7 @@ func (t *Receipt) sum(c *Current) {
 
 // says reports whether two receipts tell the same, apart from when, why and how fast.
 func (t Receipt) says(o Receipt) bool {
-	t.State, t.Trigger, t.FinishedAtMS, t.Timings = o.State, o.Trigger, o.FinishedAtMS, o.Timings
+	t.State, t.Trigger, t.FinishedAtMS, t.Timings, t.Looked = o.State, o.Trigger, o.FinishedAtMS, o.Timings, o.Looked
 	return reflect.DeepEqual(t, o)
 }
 

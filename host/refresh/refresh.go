@@ -58,6 +58,11 @@ type Request struct {
 	Resume   bool   // reported as resume_mode idempotent_rescan
 	Reset    bool   // read every source of the scope from its beginning, changed or not
 	Trigger  string // import, setup, search or automatic
+	// Touched limits an automatic run to what changed: files by provider, with absolute paths. A provider without files is listed as a
+	// whole, one that is not named is not looked at. Nil = everything of the scope.
+	Touched map[string][]string
+	// Known is kept by a process that makes many limited runs; nil = the run loads what it needs.
+	Known *Known
 	// MergeLater leaves merging to the caller: Report.MergeDue tells whether there is something to merge.
 	MergeLater bool
 

@@ -12,6 +12,17 @@ const (
 	Failure                Outcome = "failure"
 )
 
+// Structured is the outcome of a run as the outcome of a refresh, which has more ways to fail than a run that came to its end.
+func (o Outcome) Structured() string {
+	switch o {
+	case Success:
+		return "completed"
+	case Failure:
+		return "source_failures"
+	}
+	return string(o)
+}
+
 // Change values of totals and of exact-path rows.
 const (
 	Changed = "changed"

@@ -44,6 +44,7 @@ func (r *run) report(published core.Publication) (*Report, error) {
 // useful reports whether anything of the scope could be read or is up to date.
 func (r *run) useful() bool {
 	return r.tally.unchanged > 0 || r.tally.changed > 0 ||
+		slices.ContainsFunc(r.providers, func(p *provider) bool { return p.limited }) ||
 		slices.ContainsFunc(r.tally.scans, func(s *scan) bool { return s.stored != nil || s.same || s.lost })
 }
 
@@ -140,6 +141,9 @@ func (r *run) fillCurrent(c *Current) error {
 	*c = Current{
 		Sources: &s.Sources, IndexedDocuments: &s.Events, CompleteRecords: &s.Complete, RetainedRecords: &s.Retained,
 		RejectedRecords: &s.Rejected, IgnoredRecords: &s.Ignored, CertifiedBytes: &s.CertifiedBytes, SourcesWithRejections: &with,
+	}
+	if r.partial { // not all of them were looked at
+		c.SourcesWithRejections = nil
 	}
 	return nil
 }

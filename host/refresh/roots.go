@@ -100,7 +100,7 @@ func (r *run) roots() (digest string, roots []core.Root) {
 	slices.SortFunc(roots, func(a, b core.Root) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name))
 	})
-	if r.scope.provider == "" {
+	if r.scope.whole() {
 		digest = configDigest(r.req.Config)
 	}
 	return digest, roots
@@ -156,7 +156,7 @@ func (r *run) routes() []core.Route {
 	var out []core.Route
 	for _, p := range r.providers {
 		for _, s := range p.routes {
-			out = append(out, s.publish(before, r.holds(s.ID)))
+			out = append(out, s.publish(before, r.holds(s.ID), p.limited))
 			present[s.ID] = true
 		}
 	}
@@ -243,7 +243,7 @@ func (r *run) reread() map[record.Digest]bool {
 }
 
 // publish gives the form of a route in the manifest. Absences are counted only where there is something to lose.
-func (s *route) publish(before []core.Route, holds bool) core.Route {
+func (s *route) publish(before []core.Route, holds, limited bool) core.Route {
 	out := core.Route{
 		Identity: s.ID, Provider: s.Provider, Format: s.Format, Authority: string(s.Authority), Role: s.Role, Path: s.Path,
 	}
@@ -256,6 +256,7 @@ func (s *route) publish(before []core.Route, holds bool) core.Route {
 		}
 	}
 	switch {
+	case limited: // nothing was found out about it
 	case s.Authority != sources.Automatic || !holds:
 		out.Absent = 0
 	case s.absent():

@@ -83,6 +83,7 @@ type run struct {
 	described []sources.Described
 	base      *core.Generation // nil: nothing published yet, or it cannot be read by this version
 	last      bool             // no further attempt follows
+	partial   bool             // only some certificates of the base are loaded
 	rebuild   bool             // the published generation cannot be used and is made anew
 	certs     map[record.Digest]*known
 	stored    []*known // the same by source
@@ -139,6 +140,7 @@ func attempt(ctx context.Context, req *Request, m *meter, last bool) (report *Re
 	if err != nil {
 		return nil, false, err
 	}
+	r.remember(published.Generation)
 	r.timings.Publish = lap(&started)
 	report, err = r.report(published)
 	return report, r.tally.mergeDue, err
@@ -243,7 +245,7 @@ func (r *run) pin() error {
 		return nil
 	case fault.IndexIncompatible:
 	case fault.IndexCorruption, fault.PublicationAuthorityInvalid:
-		if !r.scope.exhaustive() || r.scope.provider != "" {
+		if !r.scope.whole() {
 			return err // only a run over everything can make everything anew
 		}
 		r.log("the index is damaged and is made anew: %v", fault.From(err).Detail())

@@ -14,14 +14,21 @@ import (
 
 // scope is what a request covers.
 type scope struct {
-	provider string         // id; "" = every provider
-	explicit *sources.Route // --path
+	provider string              // id; "" = every provider
+	explicit *sources.Route      // --path
+	touched  map[string][]string // of the request
 	// discovered is nil for an explicit path: precedence plays no part in it.
 	discovered *sources.Discovery
 }
 
 // covers reports whether a provider belongs to the scope.
-func (s *scope) covers(provider string) bool { return s.provider == "" || s.provider == provider }
+func (s *scope) covers(provider string) bool {
+	_, touched := s.touched[provider]
+	return (s.provider == "" || s.provider == provider) && (touched || s.touched == nil)
+}
+
+// whole reports whether every provider belongs to the scope.
+func (s *scope) whole() bool { return s.exhaustive() && s.provider == "" && s.touched == nil }
 
 // exhaustive reports whether the scope decides about selected routes, not only about one path.
 func (s *scope) exhaustive() bool { return s.explicit == nil }
@@ -36,6 +43,9 @@ type provider struct {
 	dead        bool     // its process stopped by itself
 	crashes     int      // how often that cost sources
 	restarts    int
+	changed     []*historyv1.Source // what it is asked about, nil: everything
+	limited     bool                // only that was looked at
+	looked      string              // at what a limited run looked, and why at more
 	items       []*item
 	formats     map[string]*format
 }
@@ -116,6 +126,7 @@ func (r *run) describe() (running map[string]Plugin, err error) {
 // choose fills the scope and returns its routes.
 func (r *run) choose() ([]sources.Route, error) {
 	req := r.req
+	r.scope.touched = req.Touched
 	if req.Provider != "" {
 		d, err := sources.DescriptionOf(req.Config, r.described, req.Provider)
 		if err != nil {

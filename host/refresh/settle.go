@@ -107,7 +107,7 @@ func (r *run) confirm(absent []*known) ([]*known, error) {
 	again := map[record.Digest]bool{}
 	listed := map[string]bool{}
 	for owner := range doubtful {
-		items, end, err := r.inventory(owner)
+		items, end, err := r.inventory(owner, nil)
 		if err != nil {
 			if r.ctx.Err() != nil {
 				return nil, r.stopped()
@@ -153,7 +153,7 @@ func (r *run) longAbsent(routes []core.Route) []*known {
 	}
 	for _, owner := range r.providers {
 		for _, s := range owner.routes {
-			absent[s.ID] = often[s.ID] && s.absent() && missing(s.Path)
+			absent[s.ID] = often[s.ID] && !owner.limited && s.absent() && missing(s.Path)
 		}
 	}
 	return r.lacking(absent)

@@ -37,7 +37,7 @@ func (r *run) failures() []*failure {
 			continue
 		}
 		for _, s := range p.routes {
-			if f := r.routeFailure(s); f != nil {
+			if f := r.routeFailure(p, s); f != nil {
 				out = append(out, f)
 			}
 		}
@@ -58,12 +58,12 @@ func (r *run) stores(provider string) bool {
 	return slices.ContainsFunc(r.stored, func(c *known) bool { return c.Provider == provider })
 }
 
-func (r *run) routeFailure(s *route) *failure {
+func (r *run) routeFailure(p *provider, s *route) *failure {
 	f := &failure{provider: s.Provider, identity: s.ID, path: s.Path, class: classUnreadable}
 	switch {
 	case s.Status == sources.Unsupported && s.Authority != sources.Automatic:
 		f.class, f.detail = classUnsupported, "the place cannot be used; see ctx sources for the reason"
-	case s.index < 0:
+	case s.index < 0 || p.limited:
 		return nil
 	case s.state == historyv1.RouteEnd_STATE_UNREADABLE:
 		f.detail = "the place cannot be read; give yourself permission to read it and import again"
@@ -140,7 +140,7 @@ func (r *run) count(provider string) counts {
 		}
 		for _, s := range p.routes {
 			c.routes++
-			if r.routeFailure(s) != nil || p.failure != nil {
+			if r.routeFailure(p, s) != nil || p.failure != nil {
 				c.failedRoutes++
 			}
 		}

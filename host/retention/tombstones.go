@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -56,15 +56,14 @@ func Number(d record.Digest) uint64 { return max(1, binary.BigEndian.Uint64(d[:8
 // back.
 func LoadForgotten(dataRoot string) (*Forgotten, error) {
 	f := &Forgotten{path: filepath.Join(dataRoot, listFile), numbers: map[uint64]bool{}}
-	file, err := os.Open(f.path)
+	content, err := durable.ReadFile(f.path, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		var t tombstone

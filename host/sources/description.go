@@ -121,6 +121,8 @@ func keptFile(c *config.Config) string {
 	return filepath.Join(c.DataRoot, "plugins", "descriptors.json")
 }
 
+const maxKept = 64 << 20
+
 func identify(executable string) (kept, bool) {
 	info, err := os.Stat(executable)
 	if err != nil {
@@ -130,7 +132,7 @@ func identify(executable string) (kept, bool) {
 }
 
 func readKept(file string, build kept) map[string][]byte {
-	text, err := os.ReadFile(file)
+	text, err := durable.ReadFile(file, maxKept)
 	if err != nil {
 		return nil
 	}

@@ -68,14 +68,16 @@ type Jobs struct {
 
 // CoreRefreshJob is the refresh of the index.
 type CoreRefreshJob struct {
-	Status        string           `json:"status"`
-	Reason        string           `json:"reason,omitempty"`
-	LastRunAtMS   int64            `json:"last_run_at_ms,omitempty"`
-	LastRunStatus string           `json:"last_run_status,omitempty"`
-	LastRunReason string           `json:"last_run_reason,omitempty"`
-	LastError     string           `json:"last_error,omitempty"`
-	Watch         any              `json:"watch,omitempty"`       // how changes are noticed
-	Retrying      map[string]int64 `json:"retry_in_ms,omitempty"` // providers with sources that failed
+	Status        string `json:"status"`
+	Reason        string `json:"reason,omitempty"`
+	LastRunAtMS   int64  `json:"last_run_at_ms,omitempty"`
+	LastRunStatus string `json:"last_run_status,omitempty"`
+	LastRunReason string `json:"last_run_reason,omitempty"`
+	// LastRunLookedAt tells, when the last run followed changes, at what of each provider it looked: "changed files", or "everything: why".
+	LastRunLookedAt map[string]string `json:"last_run_looked_at,omitempty"`
+	LastError       string            `json:"last_error,omitempty"`
+	Watch           any               `json:"watch,omitempty"`       // how changes are noticed
+	Retrying        map[string]int64  `json:"retry_in_ms,omitempty"` // providers with sources that failed
 }
 
 // SemanticIndexJob is the building of vectors.

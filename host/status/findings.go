@@ -41,6 +41,9 @@ func (r *Report) Findings() []string {
 	if r.Daemon.Status == "stale_lock" || r.Daemon.Status == stateFailed {
 		add("The background process is not healthy (%s); run ctx setup.", r.Daemon.Status)
 	}
+	if r.untrusted != nil {
+		add("No plugin of yours is used: %s. %s.", r.untrusted.Message, r.untrusted.Hint)
+	}
 	if len(r.invalidEnvironment) > 0 {
 		add("Environment variables with a value that means nothing: %s; correct or unset them.", strings.Join(r.invalidEnvironment, ", "))
 	}

@@ -1,6 +1,9 @@
 package status
 
-import "github.com/agenthistory/ctx/host/usage"
+import (
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/usage"
+)
 
 // Report is the status object, schema 3. Members that are unknown are left out.
 type Report struct {
@@ -28,7 +31,8 @@ type Report struct {
 	// For findings only.
 	invalidEnvironment []string
 	unknownKeys        int
-	failures           string // the first failed sources of the last refresh, for findings
+	untrusted          *fault.Error // why no plugin is trusted
+	failures           string       // the first failed sources of the last refresh, for findings
 }
 
 // Indexing is the configured mode: auto or manual.

@@ -44,6 +44,9 @@ func Observe(ctx context.Context, in Inputs) (*Report, error) {
 		Daemon:      in.Daemon, LocalOnly: true, ReadOnly: true,
 		invalidEnvironment: in.Config.InvalidEnvironment, unknownKeys: in.Config.UnknownKeys, failures: nameFailures(receipt),
 	}
+	if in.Config.InstalledErr != nil {
+		r.untrusted = fault.From(in.Config.InstalledErr)
+	}
 	if receipt != nil && receipt.State == stateFailed && index.open {
 		r.Lexical.Status, r.Lexical.Reason = "stale", "core_refresh_failed"
 	}

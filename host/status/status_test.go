@@ -212,6 +212,9 @@ func TestRefreshStates(t *testing.T) {
 		"unknown state": {open, &refresh.Receipt{State: "dreaming"}, nil, "unavailable refresh_state_unrecognized", false},
 	} {
 		r := observeRefresh(tt.index, tt.receipt, tt.err)
+		if tt.receipt != nil && tt.receipt.Outcome == refresh.Success && r.StructuredOutcome != "completed" {
+			t.Errorf("%s: structured outcome %q", name, r.StructuredOutcome)
+		}
 		if got := r.Status + " " + r.Reason; got != tt.want || r.GenerationMatches != tt.matches {
 			t.Errorf("%s: %q matches %v", name, got, r.GenerationMatches)
 		}
@@ -226,13 +229,14 @@ func TestFindings(t *testing.T) {
 	in.Config.Semantic = config.Switch{On: true, Origin: config.FromFile}
 	in.Config.InvalidEnvironment = []string{"CTX_DAEMON_MODE"}
 	in.Config.UnknownKeys = 2
+	in.Config.InstalledErr = fault.New(fault.ResourceUnavailable, "the list of trusted plugins cannot be read").WithHint("Put back a copy")
 	if err := os.WriteFile(filepath.Join(a.Root, usage.FileName), []byte("no database at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in.Daemon = Daemon{Enabled: true, Status: "stale_lock"}
 	r := observe(t, in)
 	text := strings.Join(r.Findings(), "\n")
-	for _, word := range []string{"Semantic", "CTX_DAEMON_MODE", "config file", "usage_store_unavailable", "stale_lock"} {
+	for _, word := range []string{"list of trusted plugins", "Semantic", "CTX_DAEMON_MODE", "config file", "usage_store_unavailable", "stale_lock"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("no finding about %s in %s", word, text)
 		}

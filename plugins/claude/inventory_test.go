@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -240,5 +241,45 @@ func TestObservations(t *testing.T) {
 	o.sidecar.Size = 5
 	if changed := o.token(); slices.Equal(alone, empty) || slices.Equal(empty, changed) || slices.Equal(alone, changed) {
 		t.Errorf("%x, %x and %x are not told apart", alone, empty, changed)
+	}
+}
+
+// A file that changed is looked at alone and gives what a list would give; where it does not tell enough, everything is listed.
+func TestObserve(t *testing.T) {
+	tr := newTree(t)
+	task := user("1", "x") + "\n"
+	for _, locator := range []string{
+		"-w/S1.jsonl", "-w/S1/subagents/agent-a.jsonl", "-w/S1/subagents/workflows/wf/agent-c.jsonl", "-w/agent-flat.jsonl",
+	} {
+		tr.write(locator, task)
+	}
+	tr.write("-w/S1/subagents/agent-a.meta.json", `{"agentType":"x"}`)
+	route := tr.route()
+	before := tr.list(route)
+	for i := range before.found {
+		tr.write(before.found[i].locator, task+task)
+	}
+	after := tr.list(route)
+	p := &provider{}
+	look := func(known sdkplugin.Source) (sdkplugin.Source, error) {
+		return p.Observe(context.Background(), route, known)
+	}
+	for i := range before.found {
+		known, want := before.found[i].source(), after.found[i].source()
+		if got, err := look(known); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v %v, listed %+v", known.Locator, got, err, want)
+		}
+		got, err := look(sdkplugin.Source{Locator: known.Locator}) // as if it were new
+		if flat := before.found[i].placed.flat; flat != (err != nil) || !flat && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, new: %+v %v", known.Locator, got, err)
+		}
+	}
+	for _, unclear := range []string{"top.jsonl", "-w/S1/subagents/agent-a.meta.json", "-w/nowhere.jsonl", "-w/S1/tool-results/t.jsonl"} {
+		if got, err := look(sdkplugin.Source{Locator: unclear}); err == nil {
+			t.Errorf("%s: %+v", unclear, got)
+		}
+	}
+	if got, err := look(sdkplugin.Source{Locator: "-w/S1/tool-results/t.txt"}); err != nil || got.Anchor != nil {
+		t.Errorf("output of a tool: %+v %v", got, err)
 	}
 }

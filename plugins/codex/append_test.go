@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 )
 
 // eventful is a rollout with everything that an append must remember.
@@ -222,5 +224,51 @@ func TestFrontierForms(t *testing.T) {
 		if _, err := parseFrontier(bad); err == nil {
 			t.Errorf("%.20q is read", bad)
 		}
+	}
+}
+
+// One file that has grown is looked at alone, and reading on in it lists nothing, as long as no other rollout can depend on its change.
+func TestObserve(t *testing.T) {
+	h := newHome(t)
+	const thread = "01900000-0000-7000-8000-000000000001"
+	name := fileOf(thread)
+	h.write(name, lines(meta0(thread), say("user", strings.Repeat("long ", parentBytes/5))))
+	before := h.full(thread)
+	_, known := h.source(thread)
+	h.add(name, lines(say("user", "more")))
+	_, listed := h.source(thread)
+
+	p, route := newProvider(&h.work), h.routes()[known.Route]
+	h.work = jsonl.Work{}
+	now, err := p.Observe(context.Background(), route, known)
+	if err != nil || !reflect.DeepEqual(now, listed) {
+		t.Fatalf("%+v %v, listed %+v", now, err, listed)
+	}
+	req := h.request(now)
+	req.Mode, req.Frontier = sdkplugin.ModeAppend, before.ending.Frontier
+	req.CertifiedBytes, req.ContentDigest, req.Counts = before.ending.CertifiedBytes, before.ending.ContentDigest[:], before.counts()
+	r := &recorder{}
+	if err := p.scan(context.Background(), &req, r); err != nil || r.mode != sdkplugin.ModeAppend || len(r.events) != 1 {
+		t.Errorf("%v, mode %v, events %q", err, r.mode, r.events)
+	}
+	if len(p.homes) != 1 || p.homes[keyOf(route)].rollouts != nil {
+		t.Error("the home was listed")
+	}
+
+	short := known
+	short.Size = parentBytes - 1
+	moved := known
+	moved.FileID++
+	for what, s := range map[string]sdkplugin.Source{
+		"a rollout that others may begin with": short, "another file": moved, "a new file": {Locator: known.Locator},
+		"a file that is not there": {Anchor: known.Anchor, Locator: "nowhere.jsonl", Size: known.Size, Observation: known.Observation},
+		"the prompt log":           {Format: promptFormat, Anchor: known.Anchor},
+	} {
+		if got, err := p.Observe(context.Background(), route, s); err == nil {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	if got, err := p.Observe(context.Background(), route, sdkplugin.Source{Locator: "2026/notes.txt"}); err != nil || got.Anchor != nil {
+		t.Errorf("a file that is none: %+v %v", got, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -20,31 +21,47 @@ type homeKey struct{ label, path string }
 
 // home is what the routes of one home hold.
 type home struct {
-	rollouts map[string]*candidate // by thread, the copy that is read
+	listing  sync.Mutex
+	rollouts map[string]*candidate // by thread, the copy that is read; nil: not listed yet
 	titles   map[string]string     // by thread, as given in the session index
 }
 
 // maxTitleFile is how much of a session index is read, in bytes before its end.
 const maxTitleFile = 16 << 20
 
-// homeOfSource returns the home of a source, from the last inventory or, in a process that made none, from a look of its own.
-func (p *provider) homeOfSource(ctx context.Context, routes []sdkplugin.Route, own sdkplugin.Route) (*home, error) {
+// homeOfSource returns the home of a source. In a process that has made no inventory it knows no rollouts before rolloutsOf.
+func (p *provider) homeOfSource(own sdkplugin.Route) *home {
 	key := keyOf(own)
 	p.mu.Lock()
-	known := p.homes[key]
-	p.mu.Unlock()
-	if known != nil {
-		return known, nil
+	defer p.mu.Unlock()
+	if p.homes[key] == nil {
+		if p.homes == nil {
+			p.homes = map[homeKey]*home{}
+		}
+		p.homes[key] = &home{titles: readTitles(key.path, p.work)}
+	}
+	return p.homes[key]
+}
+
+// rolloutsOf returns the rollouts of the home of a source. It lists them where no inventory did: reading on rarely asks for them.
+func (p *provider) rolloutsOf(ctx context.Context, h *home, req *sdkplugin.ScanRequest) (map[string]*candidate, error) {
+	h.listing.Lock()
+	defer h.listing.Unlock()
+	if h.rollouts != nil {
+		return h.rollouts, nil
+	}
+	routes := req.Routes
+	if len(routes) == 0 {
+		routes = []sdkplugin.Route{req.Route}
 	}
 	if _, err := p.list(ctx, routes); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if known = p.homes[key]; known == nil {
-		known = &home{}
+	h.rollouts = map[string]*candidate{}
+	if listed := p.homeOfSource(req.Route); listed != h && listed.rollouts != nil {
+		h.rollouts = listed.rollouts
 	}
-	return known, nil
+	return h.rollouts, nil
 }
 
 func keyOf(route sdkplugin.Route) homeKey {

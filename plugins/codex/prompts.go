@@ -119,8 +119,12 @@ func (s *scanner) prompts(ctx context.Context, req *sdkplugin.ScanRequest, out t
 		return err
 	}
 	defer f.Close()
+	rollouts, err := s.rollouts()
+	if err != nil {
+		return err
+	}
 	log := &promptLog{
-		out: out, alone: req.Route.Explicit, rollouts: s.home.rollouts, sessions: map[string]*promptSession{},
+		out: out, alone: req.Route.Explicit, rollouts: rollouts, sessions: map[string]*promptSession{},
 	}
 	s.Reader.Reset(f)
 	mode := sdkplugin.ModeFull

@@ -18,16 +18,12 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 }
 
 func (p *provider) scan(ctx context.Context, req *sdkplugin.ScanRequest, out transcript.Sink) error {
-	if len(req.Routes) == 0 {
-		req.Routes = []sdkplugin.Route{req.Route}
-	}
-	h, err := p.homeOfSource(ctx, req.Routes, req.Route)
-	if err != nil {
-		return err
-	}
+	h := p.homeOfSource(req.Route)
 	s := p.scanners.Get().(*scanner)
-	s.work, s.home, s.Grown = p.work, h, false
+	s.work, s.titles, s.Grown = p.work, h.titles, false
+	s.rollouts = func() (map[string]*candidate, error) { return p.rolloutsOf(ctx, h, req) }
 	s.Restart()
+	var err error
 	if req.Source.Format == promptFormat {
 		err = s.prompts(ctx, req, out)
 	} else {
@@ -44,7 +40,9 @@ type scanner struct {
 	transcript.Scanner
 	mapper mapper
 	work   *jsonl.Work
-	home   *home
+
+	titles   map[string]string                     // of the home
+	rollouts func() (map[string]*candidate, error) // of the home
 }
 
 // nameOf returns the name of a file that a locator below a route, or the route itself, names.
@@ -124,9 +122,13 @@ const maxContent = 1 << 62
 
 // ancestry opens the rollout of the parent if the home has one.
 func (s *scanner) ancestry(ctx context.Context, c *content, state *state) (*ancestry, error) {
-	parent := s.home.rollouts[state.Owner.Parent]
-	if !state.Inherited || parent == nil {
+	if !state.Inherited {
 		return nil, nil
+	}
+	rollouts, err := s.rollouts()
+	parent := rollouts[state.Owner.Parent]
+	if err != nil || parent == nil {
+		return nil, err
 	}
 	a, err := openAncestry(ctx, parent, c, s.work)
 	if err != nil && ctx.Err() == nil {
@@ -231,7 +233,7 @@ func (s *scanner) metadata() sdkplugin.SessionMetadata {
 	state := s.mapper.state
 	o := &state.Owner
 	meta := sdkplugin.SessionMetadata{
-		Session: s.mapper.session, Title: cmp.Or(s.home.titles[o.ID], state.Named, state.Prompt),
+		Session: s.mapper.session, Title: cmp.Or(s.titles[o.ID], state.Named, state.Prompt),
 		Model: state.Model, Models: state.Models, AgentName: o.Agent, CWD: cmp.Or(o.CWD, state.CWD), Branch: o.Branch,
 		LastBranch: o.Branch, Version: o.Version, LastVersion: o.Version, Entrypoint: o.Originator, LastEntrypoint: o.Originator,
 	}

@@ -17,6 +17,7 @@ var checks = []check{
 	{"scan_twice", "the same bytes give the same events, in any process", fixture, (*kit).scanTwice},
 	{"append_equals_full", "reading on gives what a full read gives", fixture, (*kit).appendEqualsFull},
 	{"observation_changes", "the observation changes when the source does, and only then", fixture, (*kit).observationChanges},
+	{"changed_file", "asked about one file that changed, it gives what a list would, or lists everything", fixture, (*kit).changedFile},
 
 	{"certified_digest", "the digest is the SHA-256 of the certified bytes", lineFixture, (*kit).certifiedDigest},
 	{"torn_tail", "an unfinished record waits and is read once it is complete", lineFixture, (*kit).tornTail},

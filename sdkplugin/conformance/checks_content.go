@@ -180,3 +180,29 @@ func (k *kit) observationChanges() string {
 	}
 	return fmt.Sprintf("%d changed, %d unchanged", len(after.sources)-same, same)
 }
+
+// changedFile asks a process that has listed nothing about a session that grew and about one that did not.
+func (k *kit) changedFile() string {
+	route, before := k.listed(someSessions, someRecords)
+	k.grow(route, someRecords, 1)
+	after := k.live().inventory(k.ctx, route)
+	fresh := k.start()
+	defer fresh.stop()
+	for i, was := range before.sources {
+		now := after.byLocator(was.Locator)
+		got := fresh.ask(k.ctx, &historyv1.InventoryRequest{
+			Routes: []*historyv1.Route{route}, MaxSources: sdkplugin.MaxSources, Changed: []*historyv1.Source{was},
+		})
+		switch {
+		case !got.end.Limited && len(got.sources) != len(after.sources):
+			failf("it does not say that the list is limited, and gives %d of %d sources", len(got.sources), len(after.sources))
+		case !got.end.Limited:
+			return "it lists everything after each change"
+		case len(got.sources) != 1 || !proto.Equal(got.sources[0], now):
+			failf("file %d: %v instead of %v", i, got.sources, now)
+		case got.end.Complete || got.state() == historyv1.RouteEnd_STATE_COMPLETE:
+			failf("a look at one file counts as a complete list")
+		}
+	}
+	return "it looks at that file alone"
+}

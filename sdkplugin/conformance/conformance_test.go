@@ -132,6 +132,7 @@ func TestDefectsAreFound(t *testing.T) {
 		{"append-repeats", "append_equals_full", "events"},
 		{"observation-constant", "observation_changes", "never be read again"},
 		{"observation-by-chance", "observation_changes", "every time"},
+		{"observe-stale", "changed_file", "instead of"},
 		{"digest-wrong", "certified_digest", "another digest"},
 		{"reads-tail", "torn_tail", "line feed"},
 		{"damaged-fails", "damaged_record", "malformed_source"},

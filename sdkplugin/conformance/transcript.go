@@ -49,9 +49,13 @@ func (i *inventory) jobs(bases map[string]*transcript) []scanJob {
 }
 
 func (p *process) inventory(ctx context.Context, routes ...*historyv1.Route) *inventory {
+	return p.ask(ctx, &historyv1.InventoryRequest{Routes: routes, MaxSources: sdkplugin.MaxSources})
+}
+
+func (p *process) ask(ctx context.Context, req *historyv1.InventoryRequest) *inventory {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	stream := must(p.api.Inventory(ctx, &historyv1.InventoryRequest{Routes: routes, MaxSources: sdkplugin.MaxSources}))
+	stream := must(p.api.Inventory(ctx, req))
 	inv := &inventory{}
 	for {
 		m, err := stream.Recv()
@@ -70,8 +74,8 @@ func (p *process) inventory(ctx context.Context, routes ...*historyv1.Route) *in
 			failf("inventory: a message of %d sources, at most 512", n)
 		}
 	}
-	if inv.end == nil || len(inv.end.Routes) != len(routes) {
-		failf("inventory: states of %d routes at the end, asked for %d", len(inv.end.GetRoutes()), len(routes))
+	if inv.end == nil || len(inv.end.Routes) != len(req.Routes) {
+		failf("inventory: states of %d routes at the end, asked for %d", len(inv.end.GetRoutes()), len(req.Routes))
 	}
 	return inv
 }

@@ -2369,9 +2369,16 @@ func (x *Route) GetExplicit() bool {
 // InventoryRequest holds all selected routes of the provider, so that one
 // session found in two stores can be given once.
 type InventoryRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Routes        []*Route               `protobuf:"bytes,1,rep,name=routes,proto3" json:"routes,omitempty"`
-	MaxSources    uint32                 `protobuf:"varint,2,opt,name=max_sources,json=maxSources,proto3" json:"max_sources,omitempty"` // 0 = 131,072
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Routes     []*Route               `protobuf:"bytes,1,rep,name=routes,proto3" json:"routes,omitempty"`
+	MaxSources uint32                 `protobuf:"varint,2,opt,name=max_sources,json=maxSources,proto3" json:"max_sources,omitempty"` // 0 = 131,072
+	// Files that changed: route and locator, and of one that a source was read
+	// from what the host knows of it (anchor, format, the last observation, size
+	// = certified bytes). Empty = list everything. A provider that can tell from
+	// these files alone what has become of their sources gives only those and
+	// sets InventoryEnd.limited; any other lists everything as always, and so
+	// does one that cannot tell for a single one of them.
+	Changed       []*Source `protobuf:"bytes,3,rep,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2418,6 +2425,13 @@ func (x *InventoryRequest) GetMaxSources() uint32 {
 		return x.MaxSources
 	}
 	return 0
+}
+
+func (x *InventoryRequest) GetChanged() []*Source {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
 }
 
 type InventoryMessage struct {
@@ -2658,13 +2672,16 @@ func (x *Source) GetRoute() uint32 {
 type InventoryEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every route was listed completely: absence from this list is proof.
-	Complete      bool          `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
-	Diagnostics   []*Diagnostic `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"` // at most 64
-	SkippedLinks  uint64        `protobuf:"varint,3,opt,name=skipped_links,json=skippedLinks,proto3" json:"skipped_links,omitempty"`
-	Directories   uint64        `protobuf:"varint,4,opt,name=directories,proto3" json:"directories,omitempty"`
-	Files         uint64        `protobuf:"varint,5,opt,name=files,proto3" json:"files,omitempty"`
-	Bytes         uint64        `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Routes        []*RouteEnd   `protobuf:"bytes,7,rep,name=routes,proto3" json:"routes,omitempty"` // one for each requested route, in its order
+	Complete     bool          `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	Diagnostics  []*Diagnostic `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"` // at most 64
+	SkippedLinks uint64        `protobuf:"varint,3,opt,name=skipped_links,json=skippedLinks,proto3" json:"skipped_links,omitempty"`
+	Directories  uint64        `protobuf:"varint,4,opt,name=directories,proto3" json:"directories,omitempty"`
+	Files        uint64        `protobuf:"varint,5,opt,name=files,proto3" json:"files,omitempty"`
+	Bytes        uint64        `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Routes       []*RouteEnd   `protobuf:"bytes,7,rep,name=routes,proto3" json:"routes,omitempty"` // one for each requested route, in its order
+	// Only InventoryRequest.changed was looked at: nothing is said about any
+	// other source, and every route is STATE_INCOMPLETE.
+	Limited       bool `protobuf:"varint,8,opt,name=limited,proto3" json:"limited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2746,6 +2763,13 @@ func (x *InventoryEnd) GetRoutes() []*RouteEnd {
 		return x.Routes
 	}
 	return nil
+}
+
+func (x *InventoryEnd) GetLimited() bool {
+	if x != nil {
+		return x.Limited
+	}
+	return false
 }
 
 type RouteEnd struct {
@@ -4721,11 +4745,12 @@ const file_history_proto_rawDesc = "" +
 	"\x04role\x18\x04 \x01(\tR\x04role\x12\x18\n" +
 	"\alineage\x18\x05 \x01(\fR\alineage\x12\x14\n" +
 	"\x05label\x18\x06 \x01(\tR\x05label\x12\x1a\n" +
-	"\bexplicit\x18\a \x01(\bR\bexplicit\"b\n" +
+	"\bexplicit\x18\a \x01(\bR\bexplicit\"\x94\x01\n" +
 	"\x10InventoryRequest\x12-\n" +
 	"\x06routes\x18\x01 \x03(\v2\x15.ctx.history.v1.RouteR\x06routes\x12\x1f\n" +
 	"\vmax_sources\x18\x02 \x01(\rR\n" +
-	"maxSources\"\x84\x01\n" +
+	"maxSources\x120\n" +
+	"\achanged\x18\x03 \x03(\v2\x16.ctx.history.v1.SourceR\achanged\"\x84\x01\n" +
 	"\x10InventoryMessage\x123\n" +
 	"\asources\x18\x01 \x01(\v2\x17.ctx.history.v1.SourcesH\x00R\asources\x120\n" +
 	"\x03end\x18\x02 \x01(\v2\x1c.ctx.history.v1.InventoryEndH\x00R\x03endB\t\n" +
@@ -4741,7 +4766,7 @@ const file_history_proto_rawDesc = "" +
 	"\bmtime_ns\x18\x06 \x01(\x03R\amtimeNs\x12\x17\n" +
 	"\afile_id\x18\a \x01(\x04R\x06fileId\x12.\n" +
 	"\x13provider_session_id\x18\b \x01(\tR\x11providerSessionId\x12\x14\n" +
-	"\x05route\x18\t \x01(\rR\x05route\"\x8d\x02\n" +
+	"\x05route\x18\t \x01(\rR\x05route\"\xa7\x02\n" +
 	"\fInventoryEnd\x12\x1a\n" +
 	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12<\n" +
 	"\vdiagnostics\x18\x02 \x03(\v2\x1a.ctx.history.v1.DiagnosticR\vdiagnostics\x12#\n" +
@@ -4749,7 +4774,8 @@ const file_history_proto_rawDesc = "" +
 	"\vdirectories\x18\x04 \x01(\x04R\vdirectories\x12\x14\n" +
 	"\x05files\x18\x05 \x01(\x04R\x05files\x12\x14\n" +
 	"\x05bytes\x18\x06 \x01(\x04R\x05bytes\x120\n" +
-	"\x06routes\x18\a \x03(\v2\x18.ctx.history.v1.RouteEndR\x06routes\"\xcd\x01\n" +
+	"\x06routes\x18\a \x03(\v2\x18.ctx.history.v1.RouteEndR\x06routes\x12\x18\n" +
+	"\alimited\x18\b \x01(\bR\alimited\"\xcd\x01\n" +
 	"\bRouteEnd\x124\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x1e.ctx.history.v1.RouteEnd.StateR\x05state\x12\x18\n" +
 	"\asources\x18\x02 \x01(\x04R\asources\"q\n" +
@@ -5127,64 +5153,65 @@ var file_history_proto_depIdxs = []int32{
 	2,  // 25: ctx.history.v1.Candidate.path_kind:type_name -> ctx.history.v1.PathKind
 	22, // 26: ctx.history.v1.Candidate.probe:type_name -> ctx.history.v1.Probe
 	32, // 27: ctx.history.v1.InventoryRequest.routes:type_name -> ctx.history.v1.Route
-	35, // 28: ctx.history.v1.InventoryMessage.sources:type_name -> ctx.history.v1.Sources
-	37, // 29: ctx.history.v1.InventoryMessage.end:type_name -> ctx.history.v1.InventoryEnd
-	36, // 30: ctx.history.v1.Sources.sources:type_name -> ctx.history.v1.Source
-	39, // 31: ctx.history.v1.InventoryEnd.diagnostics:type_name -> ctx.history.v1.Diagnostic
-	38, // 32: ctx.history.v1.InventoryEnd.routes:type_name -> ctx.history.v1.RouteEnd
-	12, // 33: ctx.history.v1.RouteEnd.state:type_name -> ctx.history.v1.RouteEnd.State
-	13, // 34: ctx.history.v1.Diagnostic.severity:type_name -> ctx.history.v1.Diagnostic.Severity
-	36, // 35: ctx.history.v1.ScanSource.source:type_name -> ctx.history.v1.Source
-	5,  // 36: ctx.history.v1.ScanSource.mode:type_name -> ctx.history.v1.Mode
-	46, // 37: ctx.history.v1.ScanSource.counts:type_name -> ctx.history.v1.Counts
-	32, // 38: ctx.history.v1.ScanSource.routes:type_name -> ctx.history.v1.Route
-	42, // 39: ctx.history.v1.ScanMessage.begin:type_name -> ctx.history.v1.SourceBegin
-	43, // 40: ctx.history.v1.ScanMessage.batch:type_name -> ctx.history.v1.Batch
-	44, // 41: ctx.history.v1.ScanMessage.end:type_name -> ctx.history.v1.SourceEnd
-	45, // 42: ctx.history.v1.ScanMessage.failure:type_name -> ctx.history.v1.SourceFailure
-	5,  // 43: ctx.history.v1.SourceBegin.mode:type_name -> ctx.history.v1.Mode
-	49, // 44: ctx.history.v1.Batch.sessions:type_name -> ctx.history.v1.Session
-	53, // 45: ctx.history.v1.Batch.events:type_name -> ctx.history.v1.Event
-	47, // 46: ctx.history.v1.Batch.rejections:type_name -> ctx.history.v1.Rejection
-	46, // 47: ctx.history.v1.SourceEnd.counts:type_name -> ctx.history.v1.Counts
-	50, // 48: ctx.history.v1.SourceEnd.metadata:type_name -> ctx.history.v1.SessionMetadata
-	39, // 49: ctx.history.v1.SourceEnd.diagnostics:type_name -> ctx.history.v1.Diagnostic
-	48, // 50: ctx.history.v1.Session.ref:type_name -> ctx.history.v1.SessionRef
-	48, // 51: ctx.history.v1.Session.parent:type_name -> ctx.history.v1.SessionRef
-	48, // 52: ctx.history.v1.Session.root:type_name -> ctx.history.v1.SessionRef
-	6,  // 53: ctx.history.v1.Session.relationship:type_name -> ctx.history.v1.Relationship
-	7,  // 54: ctx.history.v1.Session.scope:type_name -> ctx.history.v1.Scope
-	48, // 55: ctx.history.v1.Session.yields_to:type_name -> ctx.history.v1.SessionRef
-	52, // 56: ctx.history.v1.Value.spans:type_name -> ctx.history.v1.Span
-	7,  // 57: ctx.history.v1.Event.scope:type_name -> ctx.history.v1.Scope
-	51, // 58: ctx.history.v1.Event.body:type_name -> ctx.history.v1.Value
-	55, // 59: ctx.history.v1.Event.copy:type_name -> ctx.history.v1.CopyClaim
-	57, // 60: ctx.history.v1.Event.invocation:type_name -> ctx.history.v1.Invocation
-	58, // 61: ctx.history.v1.Event.result:type_name -> ctx.history.v1.Result
-	59, // 62: ctx.history.v1.Event.facts:type_name -> ctx.history.v1.Fact
-	54, // 63: ctx.history.v1.Event.policy:type_name -> ctx.history.v1.Policy
-	14, // 64: ctx.history.v1.Policy.status:type_name -> ctx.history.v1.Policy.Status
-	48, // 65: ctx.history.v1.CopyClaim.session:type_name -> ctx.history.v1.SessionRef
-	8,  // 66: ctx.history.v1.CopyClaim.proof:type_name -> ctx.history.v1.Proof
-	15, // 67: ctx.history.v1.Capture.status:type_name -> ctx.history.v1.Capture.Status
-	51, // 68: ctx.history.v1.Capture.value:type_name -> ctx.history.v1.Value
-	56, // 69: ctx.history.v1.Invocation.arguments:type_name -> ctx.history.v1.Capture
-	56, // 70: ctx.history.v1.Result.text:type_name -> ctx.history.v1.Capture
-	56, // 71: ctx.history.v1.Result.structured:type_name -> ctx.history.v1.Capture
-	9,  // 72: ctx.history.v1.Fact.kind:type_name -> ctx.history.v1.FactKind
-	16, // 73: ctx.history.v1.Provider.Describe:input_type -> ctx.history.v1.DescribeRequest
-	28, // 74: ctx.history.v1.Provider.Resolve:input_type -> ctx.history.v1.ResolveRequest
-	33, // 75: ctx.history.v1.Provider.Inventory:input_type -> ctx.history.v1.InventoryRequest
-	40, // 76: ctx.history.v1.Provider.Scan:input_type -> ctx.history.v1.ScanSource
-	17, // 77: ctx.history.v1.Provider.Describe:output_type -> ctx.history.v1.DescribeResponse
-	29, // 78: ctx.history.v1.Provider.Resolve:output_type -> ctx.history.v1.ResolveResponse
-	34, // 79: ctx.history.v1.Provider.Inventory:output_type -> ctx.history.v1.InventoryMessage
-	41, // 80: ctx.history.v1.Provider.Scan:output_type -> ctx.history.v1.ScanMessage
-	77, // [77:81] is the sub-list for method output_type
-	73, // [73:77] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	36, // 28: ctx.history.v1.InventoryRequest.changed:type_name -> ctx.history.v1.Source
+	35, // 29: ctx.history.v1.InventoryMessage.sources:type_name -> ctx.history.v1.Sources
+	37, // 30: ctx.history.v1.InventoryMessage.end:type_name -> ctx.history.v1.InventoryEnd
+	36, // 31: ctx.history.v1.Sources.sources:type_name -> ctx.history.v1.Source
+	39, // 32: ctx.history.v1.InventoryEnd.diagnostics:type_name -> ctx.history.v1.Diagnostic
+	38, // 33: ctx.history.v1.InventoryEnd.routes:type_name -> ctx.history.v1.RouteEnd
+	12, // 34: ctx.history.v1.RouteEnd.state:type_name -> ctx.history.v1.RouteEnd.State
+	13, // 35: ctx.history.v1.Diagnostic.severity:type_name -> ctx.history.v1.Diagnostic.Severity
+	36, // 36: ctx.history.v1.ScanSource.source:type_name -> ctx.history.v1.Source
+	5,  // 37: ctx.history.v1.ScanSource.mode:type_name -> ctx.history.v1.Mode
+	46, // 38: ctx.history.v1.ScanSource.counts:type_name -> ctx.history.v1.Counts
+	32, // 39: ctx.history.v1.ScanSource.routes:type_name -> ctx.history.v1.Route
+	42, // 40: ctx.history.v1.ScanMessage.begin:type_name -> ctx.history.v1.SourceBegin
+	43, // 41: ctx.history.v1.ScanMessage.batch:type_name -> ctx.history.v1.Batch
+	44, // 42: ctx.history.v1.ScanMessage.end:type_name -> ctx.history.v1.SourceEnd
+	45, // 43: ctx.history.v1.ScanMessage.failure:type_name -> ctx.history.v1.SourceFailure
+	5,  // 44: ctx.history.v1.SourceBegin.mode:type_name -> ctx.history.v1.Mode
+	49, // 45: ctx.history.v1.Batch.sessions:type_name -> ctx.history.v1.Session
+	53, // 46: ctx.history.v1.Batch.events:type_name -> ctx.history.v1.Event
+	47, // 47: ctx.history.v1.Batch.rejections:type_name -> ctx.history.v1.Rejection
+	46, // 48: ctx.history.v1.SourceEnd.counts:type_name -> ctx.history.v1.Counts
+	50, // 49: ctx.history.v1.SourceEnd.metadata:type_name -> ctx.history.v1.SessionMetadata
+	39, // 50: ctx.history.v1.SourceEnd.diagnostics:type_name -> ctx.history.v1.Diagnostic
+	48, // 51: ctx.history.v1.Session.ref:type_name -> ctx.history.v1.SessionRef
+	48, // 52: ctx.history.v1.Session.parent:type_name -> ctx.history.v1.SessionRef
+	48, // 53: ctx.history.v1.Session.root:type_name -> ctx.history.v1.SessionRef
+	6,  // 54: ctx.history.v1.Session.relationship:type_name -> ctx.history.v1.Relationship
+	7,  // 55: ctx.history.v1.Session.scope:type_name -> ctx.history.v1.Scope
+	48, // 56: ctx.history.v1.Session.yields_to:type_name -> ctx.history.v1.SessionRef
+	52, // 57: ctx.history.v1.Value.spans:type_name -> ctx.history.v1.Span
+	7,  // 58: ctx.history.v1.Event.scope:type_name -> ctx.history.v1.Scope
+	51, // 59: ctx.history.v1.Event.body:type_name -> ctx.history.v1.Value
+	55, // 60: ctx.history.v1.Event.copy:type_name -> ctx.history.v1.CopyClaim
+	57, // 61: ctx.history.v1.Event.invocation:type_name -> ctx.history.v1.Invocation
+	58, // 62: ctx.history.v1.Event.result:type_name -> ctx.history.v1.Result
+	59, // 63: ctx.history.v1.Event.facts:type_name -> ctx.history.v1.Fact
+	54, // 64: ctx.history.v1.Event.policy:type_name -> ctx.history.v1.Policy
+	14, // 65: ctx.history.v1.Policy.status:type_name -> ctx.history.v1.Policy.Status
+	48, // 66: ctx.history.v1.CopyClaim.session:type_name -> ctx.history.v1.SessionRef
+	8,  // 67: ctx.history.v1.CopyClaim.proof:type_name -> ctx.history.v1.Proof
+	15, // 68: ctx.history.v1.Capture.status:type_name -> ctx.history.v1.Capture.Status
+	51, // 69: ctx.history.v1.Capture.value:type_name -> ctx.history.v1.Value
+	56, // 70: ctx.history.v1.Invocation.arguments:type_name -> ctx.history.v1.Capture
+	56, // 71: ctx.history.v1.Result.text:type_name -> ctx.history.v1.Capture
+	56, // 72: ctx.history.v1.Result.structured:type_name -> ctx.history.v1.Capture
+	9,  // 73: ctx.history.v1.Fact.kind:type_name -> ctx.history.v1.FactKind
+	16, // 74: ctx.history.v1.Provider.Describe:input_type -> ctx.history.v1.DescribeRequest
+	28, // 75: ctx.history.v1.Provider.Resolve:input_type -> ctx.history.v1.ResolveRequest
+	33, // 76: ctx.history.v1.Provider.Inventory:input_type -> ctx.history.v1.InventoryRequest
+	40, // 77: ctx.history.v1.Provider.Scan:input_type -> ctx.history.v1.ScanSource
+	17, // 78: ctx.history.v1.Provider.Describe:output_type -> ctx.history.v1.DescribeResponse
+	29, // 79: ctx.history.v1.Provider.Resolve:output_type -> ctx.history.v1.ResolveResponse
+	34, // 80: ctx.history.v1.Provider.Inventory:output_type -> ctx.history.v1.InventoryMessage
+	41, // 81: ctx.history.v1.Provider.Scan:output_type -> ctx.history.v1.ScanMessage
+	78, // [78:82] is the sub-list for method output_type
+	74, // [74:78] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_history_proto_init() }

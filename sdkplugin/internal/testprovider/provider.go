@@ -171,6 +171,14 @@ func (p *Provider) source(index int, route sdkplugin.Route, path string) (sdkplu
 	}, nil
 }
 
+// Observe looks at one file.
+func (p *Provider) Observe(_ context.Context, route sdkplugin.Route, known sdkplugin.Source) (sdkplugin.Source, error) {
+	if p.has("observe-stale") {
+		return known, nil
+	}
+	return p.source(known.Route, route, filepath.Join(route.Path, filepath.FromSlash(known.Locator)))
+}
+
 func (p *Provider) observe(info fs.FileInfo) []byte {
 	switch {
 	case p.has("observation-constant"):

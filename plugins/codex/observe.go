@@ -1,0 +1,40 @@
+package codex
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+)
+
+// errUnclear has everything listed.
+var errUnclear = errors.New("the file alone does not tell")
+
+// Observe looks at one file again that has grown. What other files add to the observation of a rollout is as it was; other rollouts
+// depend on its beginning alone, so one that is shorter is left to a list of all.
+func (p *provider) Observe(_ context.Context, route sdkplugin.Route, known sdkplugin.Source) (sdkplugin.Source, error) {
+	now := known
+	switch {
+	case len(known.Anchor) == 0 && !rollout(known.Locator):
+		return sdkplugin.Source{}, nil
+	case known.Locator == "" || known.Format == promptFormat || packed(known.Locator) || known.Size < parentBytes || suffixOf(known.Observation) == nil:
+		return now, errUnclear
+	default:
+		thread, err := threadOf(known.Anchor)
+		if err != nil {
+			return now, err
+		}
+		now.ProviderSessionID = thread
+	}
+	seen, err := jsonl.Observe(route.Path, known.Locator, p.work)
+	if err != nil {
+		return now, err
+	}
+	if seen.Size < known.Size || seen.FileID != known.FileID {
+		return now, errUnclear
+	}
+	now.Observation = append(seen.Token(), suffixOf(known.Observation)...)
+	now.Size, now.ModTimeNS = seen.Size, seen.MtimeNS
+	return now, nil
+}
