@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -25,12 +26,12 @@ type scenario struct {
 // The order matters: the later ones read the data root that the first leaves behind.
 var scenarios = []scenario{
 	{"cold", (*bench).cold}, {"disk", (*bench).disk}, {"noop", (*bench).noop}, {"append", (*bench).append},
-	{"search", (*bench).search}, {"show", (*bench).show}, {"mcp", (*bench).mcp}, {"cursor", (*bench).cursor},
+	{"search", (*bench).search}, {"filters", (*bench).filtered}, {"show", (*bench).show}, {"mcp", (*bench).mcp}, {"cursor", (*bench).cursor},
 	{"crash", (*bench).crash}, {"live", (*bench).live}, {"idle", (*bench).idle},
 }
 
 // costly scenarios run only when they are named.
-var costly = map[string]bool{"cursor": true, "crash": true, "live": true, "idle": true}
+var costly = map[string]bool{"filters": true, "cursor": true, "crash": true, "live": true, "idle": true}
 
 // prepare measures the histories and imports them once when no scenario does it.
 func (b *bench) prepare() error {
@@ -227,18 +228,64 @@ var queries = [][]string{
 	{"--file", "README", "install"}, {"--workspace", "src", "build"}, {"zebra quagga okapi"}, {"the to and"},
 }
 
+// searches runs one fresh process a search and adds the quantiles of their times. CPU tells more than the clock on a busy machine.
+func (b *bench) searches(name string, n int, args func(i int) []string) ([]sample, error) {
+	var samples []sample
+	for i := range n {
+		s, err := b.exec(b.home, b.indexed, append([]string{"search", "--refresh", "off", "--format", "json"}, args(i)...)...)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+	b.addAt(name+", CPU p50", "ms", "", pick(samples, func(s sample) float64 { return ms(s.cpu) }), 0.50)
+	return samples, nil
+}
+
+// filtered searches the same words without a filter and with each of them. The session is that of the first row without one.
+func (b *bench) filtered() error {
+	if err := b.needIndex(); err != nil {
+		return err
+	}
+	words := []string{"permission denied", "error", "the to and"}
+	first, err := b.exec(b.home, b.indexed, "search", "--refresh", "off", "--format", "json", "--limit", "1", words[0])
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Results []struct {
+			Session string `json:"ctx_session_id"`
+		}
+	}
+	if err := json.Unmarshal(first.stdout, &answer); err != nil || len(answer.Results) == 0 {
+		return errors.Join(err, errors.New("no session to search in"))
+	}
+	for _, filter := range [][]string{
+		{"--limit", "20"}, {"--session", answer.Results[0].Session}, {"--since", "30d"}, {"--since", "3650d"}, {"--provider", "codex"}, {"--provider", "claude"},
+		{"--workspace", "src"}, {"--content-scope", "transcript"}, {"--primary-only"},
+	} {
+		name := "search " + strings.Join(filter, " ")
+		samples, err := b.searches(name, b.queries, func(i int) []string { return append([]string{words[i%len(words)]}, filter...) })
+		if err != nil {
+			return err
+		}
+		b.addAt(name+", p50", "ms", "", pick(samples, func(s sample) float64 { return ms(s.wall) }), 0.50)
+	}
+	return nil
+}
+
 func (b *bench) search() error {
 	if err := b.needIndex(); err != nil {
 		return err
 	}
-	var samples []sample
-	for i := range b.queries {
-		args := append([]string{"search", "--refresh", "off", "--format", "json"}, queries[i%len(queries)]...)
-		s, err := b.exec(b.home, b.indexed, args...)
-		if err != nil {
-			return err
-		}
-		samples = append(samples, s)
+	common, err := b.searches("three common words", b.queries, func(int) []string { return []string{"the to and"} })
+	if err != nil {
+		return err
+	}
+	b.addAt("three common words, fresh process, p99", "ms", "<= 300", pick(common, func(s sample) float64 { return ms(s.wall) }), 0.99)
+	samples, err := b.searches("search, fresh process", b.queries, func(i int) []string { return queries[i%len(queries)] })
+	if err != nil {
+		return err
 	}
 	walls := pick(samples, func(s sample) float64 { return ms(s.wall) })
 	b.addAt("search, fresh process, p50", "ms", "<= 30", walls, 0.50)

@@ -10,7 +10,7 @@ var topics = []Topic{
 	page("search", "users", "Search", "How a query is read, what the filters do, how hits are ranked and what the notes mean.", "query", "filters", "ranking"),
 	page("event-queries", "users", "Event queries", "Exact lists of events by time, session, type or file, page by page.", "events", "export"),
 	page("sources", "users", "Sources", "Which histories are read, how to add and remove roots, and what the diagnostics mean.", "roots", "discovery"),
-	page("retention", "users", "Retention", "What happens when an agent deletes its files, and how to prune or forget.", "prune", "forget"),
+	page("retention", "users", "Retention", "What happens when an agent deletes its files: gone records stay, until you prune gone ones or forget a session.", "prune", "forget"),
 	page("storage", "users", "Storage and privacy", "Where the index lies, what it holds, who can read it and how to delete it.", "privacy", "data-root"),
 	page("threat-model", "users", "Threat model", "What ctx defends against, and what it does not.", "security"),
 	page("troubleshooting", "users", "Troubleshooting", "What a message means and the one command that helps.", "errors"),

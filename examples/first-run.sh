@@ -19,11 +19,11 @@ fi
 
 if [ "${sample:-}" = yes ]; then
   "$ctx" index mode manual --quiet # a sample needs no background process
-  "$ctx" import --all
+  "$ctx" import --all | sed '/^Next$/,$d' # what to do next with the sample is told below
 else
   "$ctx" setup --wait
+  echo
 fi
-echo
 echo "\$ ctx search \"$query\" --limit 3"
 "$ctx" search "$query" --limit 3
 if [ "${sample:-}" = yes ]; then

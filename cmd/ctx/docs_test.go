@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,25 +13,41 @@ import (
 	"github.com/agenthistory/ctx/docs"
 )
 
-var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
+var (
+	updatePages = flag.Bool("update", false, "write what the commands print into the documentation")
+	shellBlock  = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?")
+)
 
 // Every command that the documentation shows is run as it stands, on the sample history: it must succeed. Ids and places of the
-// reader's machine are put in for those of the page.
+// reader's machine are put in for those of the page. Where a page shows what is printed, that is what is printed: go test ./cmd/ctx
+// -run TestDocumentation -update
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	for _, topic := range docs.Topics() {
 		_, body, _ := docs.Show(topic.ID)
-		blocks := shellBlock.FindAllStringSubmatch(body, -1)
-		if len(blocks) == 0 {
+		if !shellBlock.MatchString(body) {
 			continue
 		}
 		t.Run(topic.ID, func(t *testing.T) {
 			t.Parallel()
 			reader := newReader(t)
-			for _, block := range blocks {
-				for line := range strings.Lines(block[1]) {
-					reader.follow(t, strings.TrimSpace(line))
+			seen := shellBlock.ReplaceAllStringFunc(body, func(block string) string {
+				m := shellBlock.FindStringSubmatch(block)
+				var printed strings.Builder
+				for line := range strings.Lines(m[1]) {
+					printed.Write(reader.follow(t, strings.TrimSpace(line)))
 				}
+				if m[2] == "" {
+					return block
+				}
+				return "```sh\n" + m[1] + "```\n\n```text\n" + strings.ReplaceAll(printed.String(), reader.home, "/home/ada") + "```\n"
+			})
+			if *updatePages && seen != body {
+				if err := os.WriteFile(filepath.Join("..", "..", "docs", topic.ID+".md"), []byte(seen), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if seen != body {
+				t.Errorf("the page is not what is printed; write it with -update:\n%s", seen)
 			}
 		})
 	}
@@ -55,7 +72,7 @@ func newReader(t *testing.T) *reader {
 	}
 	r := &reader{home: home, put: strings.NewReplacer()}
 	r.env = append(os.Environ(), "HOME="+home, "USERPROFILE="+home, "CTX_DATA_ROOT="+filepath.Join(home, "data"),
-		"CTX_LOCAL_USAGE_ENABLED=false", "CTX_DAEMON_AUTOSTART_OFF=1", "TZ=UTC", "CODEX_HOME=", "CLAUDE_CONFIG_DIR=")
+		"CTX_LOCAL_USAGE_ENABLED=false", "CTX_DAEMON_AUTOSTART_OFF=1", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=", "CODEX_HOME=", "CLAUDE_CONFIG_DIR=")
 	r.follow(t, "ctx import --all")
 	var found struct {
 		Results []struct {

@@ -57,13 +57,13 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	out, stderr := newResultWriter(a.Stdout), &metered{w: a.Stderr}
 	a.Stdout, a.Stderr = out, stderr
 	root := a.root()
-	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(a.Stderr)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
-	err := unknownCommand(root, args)
+	args, err := a.understood(ctx, root, args)
 	if err == nil {
+		root.SetArgs(args)
 		err = root.ExecuteContext(ctx)
 	}
 	if flushErr := out.Flush(); err == nil {
@@ -103,7 +103,7 @@ func (a *App) root() *cobra.Command {
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) { a.running = cmd },
 	}
 	root.SetVersionTemplate("ctx {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: flagProblem(err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: flagProblem(cmd, err)} })
 	root.SetUsageTemplate(usageTemplate)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dataRoot, "data-root", "", "`path` of the data root (environment CTX_DATA_ROOT; default ~/.ctx)")
@@ -149,63 +149,35 @@ func missingCommand(cmd *cobra.Command) error {
 	return usage(cmd, cmd.CommandPath()+" needs a command; see "+cmd.CommandPath()+" --help")
 }
 
-// unknownCommand finds a word that is no command before its flags are read: a message about a flag of a command that does not
-// exist would mislead.
-func unknownCommand(root *cobra.Command, args []string) error {
-	for _, arg := range args {
-		if arg == "--help" || arg == "-h" {
-			return nil // the help of what was understood is the answer
-		}
-	}
-	cmd, rest, err := root.Find(args)
-	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) {
-		return nil
-	}
-	return noArguments(cmd, rest)
-}
-
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if cmd.HasSubCommands() {
-		return usage(cmd, "unknown command "+quoteWord(args[0])+" for "+cmd.CommandPath()+suggestion(cmd, args[0]))
+		return unknownWord(cmd, args[0])
 	}
 	return usage(cmd, "unexpected argument "+quoteWord(args[0]))
 }
 
-func suggestion(cmd *cobra.Command, word string) string {
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
-	near := cmd.SuggestionsFor(word)
-	if len(near) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(near, " or ") + "?"
-}
-
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 && what == "query" {
+		switch {
+		case len(args) < 2:
+			return nil
+		case what == "query":
 			return usage(cmd, "one query at most; put several words in quotes: "+quoteWord(strings.Join(args, " ")))
 		}
-		if len(args) > 1 {
-			return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
-		}
-		return nil
+		return usage(cmd, "one "+what+" at most, got "+quoteWord(args[1])+" too")
 	}
 }
 
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		switch len(args) {
-		case 0:
+		if len(args) == 0 {
 			return usage(cmd, what+" is needed")
-		case 1:
-			return nil
 		}
-		return usage(cmd, "only "+what+" is taken, got "+quoteWord(args[1])+" too")
+		_, one, _ := strings.Cut(what, " ") // without its article
+		return atMostOne(one)(cmd, args)
 	}
 }
 
@@ -226,7 +198,7 @@ func exclusive(cmd *cobra.Command, names ...string) error {
 
 // group is a command that only holds others.
 func group(use, short string, inner ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noArguments,
+	cmd := &cobra.Command{Use: use + " COMMAND", DisableFlagsInUseLine: true, Short: short, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) }}
 	cmd.AddCommand(inner...)
 	return cmd

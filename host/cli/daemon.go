@@ -156,7 +156,7 @@ func (a *App) runDaemonStatus(cmd *cobra.Command, format string) error {
 		}{1, observed, true})
 	}
 	p := a.page()
-	p.outcome(markDone, "Background process: %s", observed.Status)
+	p.outcome(markDone, "Background process: %s", daemonLine(&status.Report{Daemon: observed}))
 	return p.err
 }
 

@@ -104,7 +104,7 @@ func (a *App) docsShow() *cobra.Command {
 		})
 	}
 	a.formatFlag(cmd, &format, "markdown", "markdown", "text", "json")
-	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of standard output")
+	outFlag(cmd, &out)
 	return cmd
 }
 

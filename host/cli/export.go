@@ -22,9 +22,10 @@ completion record at the end. A stream without it is incomplete. Nobody's histor
 		if err != nil {
 			return err
 		}
-		return a.deliver(out, func(w io.Writer) error { return history.Export(cmd.Context(), s.store, w) })
+		return a.deliver(out, func(w io.Writer) error { return history.Export(cmd.Context(), s.store, s.redact, w) })
 	}
-	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
+	outFlag(cmd, &out)
+	redactFlag(cmd)
 	a.formatFlag(cmd, &format, "jsonl", "jsonl")
 	return cmd
 }

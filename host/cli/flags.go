@@ -115,19 +115,6 @@ func fraction(value *float64) pflag.Value {
 	}}
 }
 
-// flagProblem shortens the library's sentence about a bad value to the flag and what is wrong with it.
-func flagProblem(err error) error {
-	text := err.Error()
-	if rest, ok := strings.CutPrefix(text, "invalid argument "); ok {
-		if _, rest, ok = strings.Cut(rest, " flag: "); ok {
-			name := text[strings.Index(text, "--"):]
-			name, _, _ = strings.Cut(name, "\"")
-			return errors.New(name + ": " + rest)
-		}
-	}
-	return err
-}
-
 // refuseBlank fails when one of the named flags (of all that take text, without names) was given with nothing in it: an empty variable
 // of a script must not widen what is asked for.
 func refuseBlank(cmd *cobra.Command, code string, names ...string) (err error) {
@@ -138,6 +125,16 @@ func refuseBlank(cmd *cobra.Command, code string, names ...string) (err error) {
 		}
 	})
 	return err
+}
+
+// outFlag adds --out. An empty name, as an unset variable gives it, must not send a file's content to the screen.
+func outFlag(cmd *cobra.Command, value *string) {
+	cmd.Flags().Var(checked{"file", func() string { return *value }, func(s string) error {
+		if *value = s; strings.TrimSpace(s) == "" {
+			return errors.New("a file name is needed")
+		}
+		return nil
+	}}, "out", "write to this `file` instead of stdout, all or nothing")
 }
 
 // formatFlag adds --format and tells the app which format the command runs in, so that failures have the right form.
@@ -161,4 +158,19 @@ func quoteWord(s string) string {
 		runes = append(runes[:most], '…')
 	}
 	return strconv.Quote(string(runes))
+}
+
+// redactFlag adds --redact to a command that prints what was recorded.
+func redactFlag(cmd *cobra.Command) {
+	cmd.Flags().Bool("redact", false, "put placeholders such as [redacted:github-pat] in place of secrets (default: [output] redact of config.toml)")
+}
+
+// redacts tells whether secrets are taken out: as the flag of the running command says, else as the settings do.
+func (a *App) redacts(configured bool) bool {
+	if a.running != nil {
+		if flag := a.running.Flags().Lookup("redact"); flag != nil && flag.Changed {
+			return flag.Value.String() == "true"
+		}
+	}
+	return configured
 }

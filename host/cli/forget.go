@@ -15,35 +15,20 @@ import (
 
 func (a *App) forgetCommand() *cobra.Command {
 	var undo bool
-	var format string
-	cmd := &cobra.Command{
+	cmd := reporting(a, &cobra.Command{
 		Use:   "forget SESSION",
 		Short: "Remove one session from the index for good",
 		Long: `Remove one session from the index, from every root that holds it, and never import it again. The agent's own files stay as they are.
 Sessions that came out of it (subagents, forks) are sessions of their own and stay. --undo takes the full id and lets the next import
 bring the session back with the same ids.`,
 		Args: exactlyOne("a session id"),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		run := s.forget
+	}, func(cmd *cobra.Command, s *session, args []string) (*retention.Forgetting, error) {
 		if undo {
-			run = s.undoForget
+			return s.undoForget(cmd.Context(), args[0])
 		}
-		done, err := run(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if format == "json" {
-			return writeDocument(a.Stdout, done)
-		}
-		return a.printForgetting(done)
-	}
+		return s.forget(cmd.Context(), args[0])
+	}, printForgetting)
 	cmd.Flags().BoolVar(&undo, "undo", false, "let the next import bring the session back")
-	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }
 
@@ -97,19 +82,18 @@ func (s *session) undoForget(ctx context.Context, text string) (*retention.Forge
 	return s.archive().Undo(ctx, uuid.MustParse(digits).String())
 }
 
-func (a *App) printForgetting(done *retention.Forgetting) error {
-	p := a.page()
+func printForgetting(p *page, done *retention.Forgetting) {
 	switch {
 	case done.Operation == "undo" && done.Changed:
 		p.outcome(markDone, "Session %s may come back", done.SessionID)
 		p.next("ctx import --all")
-		return p.err
+		return
 	case done.Operation == "undo":
 		p.outcome(markDone, "Session %s is not forgotten; nothing changed", done.SessionID)
-		return p.err
+		return
 	case !done.Changed:
 		p.outcome(markDone, "Session %s was forgotten before; nothing changed", done.SessionID)
-		return p.err
+		return
 	}
 	p.outcome(markDone, "Session %s is forgotten", done.SessionID)
 	p.section("Removed", field{"Sessions", count(done.Sessions)}, field{"Events", count(done.Events)})
@@ -117,6 +101,5 @@ func (a *App) printForgetting(done *retention.Forgetting) error {
 		p.gap()
 		p.printf("%s that came out of it stay in the index\n", plural(int(done.Children), "session"))
 	}
-	p.next(fmt.Sprintf("ctx forget --undo %s", done.SessionID))
-	return p.err
+	p.next("ctx forget --undo " + done.SessionID)
 }

@@ -140,6 +140,8 @@ func (a *App) printReport(report *refresh.Report, format string) error {
 		p.next("ctx status")
 	case report.Totals.ImportedEvents > 0:
 		p.next(sampleSearch)
+	case t.Current.Sources == nil || *t.Current.Sources == 0:
+		p.next("ctx sources --all")
 	}
 	return p.err
 }

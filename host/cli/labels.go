@@ -13,8 +13,19 @@ import (
 // titleGraphemes is the most of a title that text output shows.
 const titleGraphemes = 80
 
+// activityGraphemes is the most of an activity that stands beside an event on a terminal.
+const activityGraphemes = 50
+
 // goneMark is how text output marks records whose source was deleted.
 const goneMark = "source no longer on disk"
+
+// goneNote is the mark of what is gone, "" for the rest.
+func goneNote(state string) string {
+	if state == "gone" {
+		return goneMark
+	}
+	return ""
+}
 
 func sessionLabel(id, title, state string) string {
 	label := joinNonEmpty(" · ", id, clipGraphemes(oneLine(title), titleGraphemes))

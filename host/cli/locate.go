@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -10,20 +9,17 @@ import (
 )
 
 func (a *App) locateCommand() *cobra.Command {
-	return group("locate", "Tell where a session or event comes from", a.locateSessionCommand(), a.locateEventCommand())
+	cmd := group("locate", "Tell where a session or event comes from", a.locateSessionCommand(), a.locateEventCommand())
+	cmd.Long = "Tell where a session or event comes from. ctx locate ID finds out what the id is of."
+	return cmd
 }
 
 func (a *App) locateSessionCommand() *cobra.Command {
-	var selected sessionFlags
 	var format string
-	cmd := &cobra.Command{Use: "session [ID]", Short: "Tell where a session comes from", Args: atMostOne("session id")}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		view, session, err := a.findSession(cmd, &selected, args)
-		if err != nil {
-			return err
-		}
-		defer view.Close()
-		found, err := view.LocateSession(cmd.Context(), history.SessionSelector{ID: session.ID.String()})
+	cmd := &cobra.Command{Use: "session [ID]", Short: "Tell where a session comes from"}
+	a.formatFlag(cmd, &format, "text", "text", "json")
+	return a.ofSession(cmd, func(_ *cobra.Command, _ *session, view *history.View, s *history.Session) error {
+		found, err := view.LocateSession(s)
 		if err != nil {
 			return err
 		}
@@ -32,41 +28,31 @@ func (a *App) locateSessionCommand() *cobra.Command {
 				field{"ID", found.SessionID}, field{"Provider", found.Provider}, field{"Provider session", found.ProviderSession},
 				field{"First event", found.StartedAt})
 		})
-	}
-	selected.add(cmd)
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	})
 }
 
 func (a *App) locateEventCommand() *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from", Args: exactlyOne("an event id")}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.withEvent(cmd, args[0], func(ctx context.Context, view *history.View) error {
-			found, err := view.LocateEvent(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return a.answer(format, found, func(p *page) {
-				printLocated(p, "Event", found.Source, found.SourceState,
-					field{"ID", found.EventID}, field{"Session", found.SessionID}, field{"Provider", found.Provider},
-					field{"Provider session", found.ProviderSession}, field{"Time", found.OccurredAt},
-					field{"Sequence", strconv.FormatUint(found.Sequence, 10)})
-			})
-		})
-	}
+	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from"}
 	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.ofEvent(cmd, func(cmd *cobra.Command, _ *session, view *history.View, id string) error {
+		found, err := view.LocateEvent(cmd.Context(), id)
+		if err != nil {
+			return err
+		}
+		return a.answer(format, found, func(p *page) {
+			printLocated(p, "Event", found.Source, found.SourceState,
+				field{"ID", found.EventID}, field{"Session", found.SessionID}, field{"Provider", found.Provider},
+				field{"Provider session", found.ProviderSession}, field{"Time", found.OccurredAt},
+				field{"Sequence", strconv.FormatUint(found.Sequence, 10)})
+		})
+	})
 }
 
 // printLocated writes what was found and its source; both blocks share one label column.
 func printLocated(p *page, title string, source history.SourceLocation, state string, fields ...field) {
 	const column = 16
 	p.columns(title, column, fields...)
-	gone := ""
-	if state == "gone" {
-		gone = goneMark
-	}
 	p.columns("Core source", column, field{"ID", source.SourceID}, field{"Format", source.SourceFormat},
-		field{"Schema", source.SchemaVariant}, field{"State", gone})
+		field{"Schema", source.SchemaVariant}, field{"State", goneNote(state)})
 }

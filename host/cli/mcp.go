@@ -11,6 +11,7 @@ import (
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/mcp"
+	"github.com/agenthistory/ctx/host/redact"
 	"github.com/agenthistory/ctx/host/search"
 	localusage "github.com/agenthistory/ctx/host/usage"
 )
@@ -24,7 +25,7 @@ func (a *App) mcpCommand() *cobra.Command {
 }
 
 func (a *App) mcpServeCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP on stdin and stdout",
 		Long: `Serve the Model Context Protocol: one JSON-RPC message a line on stdin, one answer a line on stdout, until the input ends.
@@ -41,15 +42,25 @@ interface. The tools only read. What they return is private local history, which
 			return server.Serve(cmd.Context(), os.Stdin, a.Stdout)
 		},
 	}
+	redactFlag(cmd)
+	return cmd
 }
 
 // mcpServer answers from this session. Settings are read again for every call that needs them: an edit takes effect, and a file that
 // breaks while serving fails those calls only.
 func (s *session) mcpServer() *mcp.Server {
 	s.store = core.Open(s.store.Dir(), core.Options{Fallback: s.app.warnFallback, Cache: serverCache})
+	redactor := redact.New()
 	recorder := localusage.NewRecorder(s.dataRoot, s.env, version)
 	return &mcp.Server{
 		Version: version, Store: s.store,
+		Redact: func() *redact.Redactor {
+			fresh, err := s.reloaded()
+			if !s.app.redacts(err != nil || fresh.config.Redact) { // settings that cannot be read may ask for it
+				return nil
+			}
+			return redactor
+		},
 		Record: func(d mcp.Delivery) {
 			call := localusage.Call{
 				Surface: localusage.MCP, Operation: d.Tool, Failed: d.Code != "", Duration: d.Duration, OutputBytes: int64(d.Bytes), Results: d.Rows,

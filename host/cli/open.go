@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/redact"
 	"github.com/agenthistory/ctx/host/search"
 )
 
@@ -15,6 +16,7 @@ type session struct {
 	dataRoot string
 	env      config.Environment
 	config   *config.Config
+	redact   *redact.Redactor // for what is read from the index; nil: nothing is taken out
 	store    *core.Store
 }
 
@@ -25,6 +27,9 @@ func (a *App) open() (*session, error) {
 		return nil, err
 	}
 	s.config, err = config.Load(s.dataRoot, s.env)
+	if err == nil && a.redacts(s.config.Redact) {
+		s.redact = redact.New()
+	}
 	return s, err
 }
 
@@ -51,7 +56,7 @@ func (a *App) warnFallback(error) {
 func (s *session) lookupEnv(name string) (string, bool) { return s.app.LookupEnv(name) }
 
 func (s *session) search() *search.Service {
-	service := &search.Service{Store: s.store, Provider: s.provider, SemanticEnabled: s.config.Semantic.On}
+	service := &search.Service{Store: s.store, Provider: s.provider, SemanticEnabled: s.config.Semantic.On, Redact: s.redact}
 	if !s.defaultRoot() {
 		service.DataRoot = s.dataRoot
 	}
@@ -62,4 +67,12 @@ func (s *session) search() *search.Service {
 func (s *session) defaultRoot() bool {
 	root, err := config.DataRoot("", s.env)
 	return err == nil && root == s.dataRoot
+}
+
+// program is ctx as a part of commands to copy: with the data root where it is not the usual one.
+func (s *session) program() string {
+	if s.defaultRoot() {
+		return "ctx"
+	}
+	return "ctx --data-root " + search.QuoteShell(s.dataRoot)
 }

@@ -94,54 +94,6 @@ func (p *page) diagnostic(text, action string) {
 	}
 }
 
-// body writes recorded text indented, wrapped on a terminal only.
-func (p *page) body(indent int, text string) {
-	prefix := strings.Repeat(" ", indent)
-	for line := range strings.SplitSeq(strings.TrimRight(p.style.safe(text), "\n"), "\n") {
-		for _, piece := range p.wrap(line, indent) {
-			p.printf("%s\n", strings.TrimRight(prefix+piece, " "))
-		}
-	}
-}
-
-// wrap breaks a line at spaces to the width of the terminal; a word longer than the line stays whole.
-func (p *page) wrap(line string, indent int) []string {
-	width := p.style.width - indent
-	if p.style.width == 0 || width < 20 || utf8.RuneCountInString(line) <= width {
-		return []string{line}
-	}
-	var lines []string
-	for utf8.RuneCountInString(line) > width {
-		cut := breakAt(line, width)
-		if cut <= 0 {
-			break
-		}
-		lines = append(lines, line[:cut])
-		line = strings.TrimLeft(line[cut:], " ")
-	}
-	return append(lines, line)
-}
-
-// breakAt returns the byte offset of the last space within the first width characters, else of the first space after them,
-// else -1.
-func breakAt(line string, width int) int {
-	at, n := -1, 0
-	for i, r := range line {
-		if r == ' ' && i > 0 {
-			if n <= width {
-				at = i
-			} else {
-				if at < 0 {
-					at = i
-				}
-				break
-			}
-		}
-		n++
-	}
-	return at
-}
-
 // table writes aligned columns; the last column is not padded.
 func (p *page) table(head []string, rows [][]string) {
 	width := make([]int, len(head))

@@ -47,46 +47,44 @@ func (s *session) pluginRow(p sources.Plugin) pluginRow {
 	return row
 }
 
+// pluginRows is what plugins list answers.
+type pluginRows struct {
+	Schema  int         `json:"schema_version"`
+	Plugins []pluginRow `json:"plugins"`
+	short   func(path string) string
+}
+
 func (a *App) pluginsListCommand() *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
+	return reporting(a, &cobra.Command{
 		Use:   "list",
 		Short: "List the provider plugins and whether they are trusted",
 		Long: `List the providers of this program and the plugins in the data root's plugins directory and in CTX_HISTORY_PLUGIN_PATH. Nothing of a
 plugin runs before it is trusted.`,
 		Args: noArguments,
-	}
-	cmd.RunE = func(*cobra.Command, []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		var rows []pluginRow
+	}, func(_ *cobra.Command, s *session, _ []string) (pluginRows, error) {
+		all := pluginRows{Schema: 1, short: s.shortPath}
 		for _, name := range a.builtin() {
-			rows = append(rows, pluginRow{Name: name, DisplayName: name, Version: version, Trust: builtIn, Provider: &name, Environment: []string{}})
+			all.Plugins = append(all.Plugins, pluginRow{Name: name, DisplayName: name, Version: version, Trust: builtIn, Provider: &name, Environment: []string{}})
 		}
 		for _, p := range sources.Plugins(s.config) {
-			rows = append(rows, s.pluginRow(p))
+			all.Plugins = append(all.Plugins, s.pluginRow(p))
 		}
-		if format == "json" {
-			return writeDocument(a.Stdout, map[string]any{"schema_version": 1, "plugins": rows})
-		}
-		p := a.page()
-		var cells [][]string
-		for _, row := range rows {
-			cells = append(cells, []string{row.Name, string(row.Trust), row.Version, s.shortPath(spelled(row.Manifest, "-"))})
-		}
-		p.table([]string{"Plugin", "Trust", "Version", "Manifest"}, cells)
-		p.gap()
-		for _, row := range rows {
-			if row.Reason != nil {
-				p.diagnostic(row.Name+": "+*row.Reason, "")
-			}
-		}
-		return p.err
+		return all, nil
+	}, printPlugins)
+}
+
+func printPlugins(p *page, all pluginRows) {
+	var cells [][]string
+	for _, row := range all.Plugins {
+		cells = append(cells, []string{row.Name, string(row.Trust), row.Version, all.short(spelled(row.Manifest, "-"))})
 	}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	p.table([]string{"Plugin", "Trust", "Version", "Manifest"}, cells)
+	p.gap()
+	for _, row := range all.Plugins {
+		if row.Reason != nil {
+			p.diagnostic(row.Name+": "+*row.Reason, "")
+		}
+	}
 }
 
 func (a *App) pluginsTrustCommand() *cobra.Command {
@@ -110,32 +108,22 @@ type decision struct {
 }
 
 func (a *App) pluginDecision(operation, short, long string, decide func(*session, context.Context, string) (decision, error)) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{Use: operation + " NAME", Short: short, Long: long, Args: exactlyOne("the name of a plugin")}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		done, err := decide(s, cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		done.SchemaVersion, done.Operation = 1, operation
-		if format == "json" {
-			return writeDocument(a.Stdout, done)
-		}
-		p, row := a.page(), done.Plugin
-		p.outcome(markDone, "The plugin %s is %s", row.Name, row.Trust)
-		p.section("", field{"Provider", spelled(row.Provider, "")}, field{"Executable", spelled(row.Executable, "")}, field{"SHA-256", spelled(row.SHA256, "")},
-			field{"Sees", strings.Join(row.Environment, " ")}, field{"Refused", strings.Join(done.Refused, " ")})
-		if row.Trust == sources.Trusted {
-			p.next("ctx sources --provider "+*row.Provider, "ctx import --all")
-		}
-		return p.err
+	return reporting(a, &cobra.Command{Use: operation + " NAME", Short: short, Long: long, Args: exactlyOne("the name of a plugin")},
+		func(cmd *cobra.Command, s *session, args []string) (decision, error) {
+			done, err := decide(s, cmd.Context(), args[0])
+			done.SchemaVersion, done.Operation = 1, operation
+			return done, err
+		}, printDecision)
+}
+
+func printDecision(p *page, done decision) {
+	row := done.Plugin
+	p.outcome(markDone, "The plugin %s is %s", row.Name, row.Trust)
+	p.section("", field{"Provider", spelled(row.Provider, "")}, field{"Executable", spelled(row.Executable, "")}, field{"SHA-256", spelled(row.SHA256, "")},
+		field{"Sees", strings.Join(row.Environment, " ")}, field{"Refused", strings.Join(done.Refused, " ")})
+	if row.Trust == sources.Trusted {
+		p.next("ctx sources --provider "+*row.Provider, "ctx import --all")
 	}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
 }
 
 // plugin finds an installed plugin by its name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,8 +21,17 @@ import (
 func (s *session) provider(spelling string) (string, error) {
 	known, ok := s.config.ProviderNamed(spelling)
 	if !ok {
-		return "", fault.New(fault.InvalidRequest, "no provider is called %s; examples are claude, codex and cursor", quoteWord(spelling)).
-			WithHint("ctx sources --all")
+		delivered := s.app.builtin()
+		for _, plugin := range s.config.Installed {
+			if plugin.Trusted {
+				delivered = append(delivered, plugin.Provider.CLIName)
+			}
+		}
+		meant := didYouMean(strings.ToLower(spelling), "", delivered)
+		if meant == "" {
+			meant = "; examples are claude, codex and cursor"
+		}
+		return "", fault.New(fault.InvalidRequest, "no provider is called %s%s", quoteWord(spelling), meant).WithHint("ctx sources --all")
 	}
 	return known.ID, nil
 }

@@ -9,73 +9,56 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agenthistory/ctx/host/retention"
 	"github.com/agenthistory/ctx/host/sources"
 )
 
 // days is an age as <n>d; 0 = not given.
-type days struct{ value *uint64 }
-
-func (d days) String() string {
-	if d.value == nil || *d.value == 0 {
-		return ""
-	}
-	return strconv.FormatUint(*d.value, 10) + "d"
-}
-func (d days) Type() string { return "<n>d" }
-func (d days) Set(s string) error {
-	n, err := strconv.ParseUint(strings.TrimSuffix(s, "d"), 10, 31)
-	if err != nil || n == 0 || !strings.HasSuffix(s, "d") {
-		return fmt.Errorf("%s is not a number of days such as 90d", quoteWord(s))
-	}
-	*d.value = n
-	return nil
+func days(value *uint64) pflag.Value {
+	return checked{"<n>d", func() string { return "" }, func(s string) error {
+		n, err := strconv.ParseUint(strings.TrimSuffix(s, "d"), 10, 31)
+		if err != nil || n == 0 || !strings.HasSuffix(s, "d") {
+			return fmt.Errorf("%s is not a number of days such as 90d", quoteWord(s))
+		}
+		*value = n
+		return nil
+	}}
 }
 
 func (a *App) pruneCommand() *cobra.Command {
 	var p retention.Prune
-	var session, format string
+	var named string
 	var older uint64
-	cmd := &cobra.Command{
+	cmd := reporting(a, &cobra.Command{
 		Use:   "prune",
 		Short: "Drop records of histories that are gone from disk or no longer selected",
 		Long: `Drop records of histories that are gone from disk (--gone), that no selected root holds any more (--retained), or of one session
 of such a history (--session). What is on disk again later is imported again.`,
 		Example: "  ctx sources prune --gone --older-than 90d --dry-run",
 		Args:    noArguments,
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		one := cmd.Flags().Changed("session")
-		switch {
-		case !p.Gone && !p.Retained && !one:
-			return usage(cmd, "one of --gone, --retained and --session is needed")
-		case one && (p.Gone || p.Retained):
-			return usage(cmd, "--session names all there is to drop; --gone and --retained do not go with it")
-		}
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			switch one := cmd.Flags().Changed("session"); {
+			case !p.Gone && !p.Retained && !one:
+				return usage(cmd, "one of --gone, --retained and --session is needed")
+			case one && (p.Gone || p.Retained):
+				return usage(cmd, "--session names all there is to drop; --gone and --retained do not go with it")
+			}
+			return nil
+		},
+	}, func(cmd *cobra.Command, s *session, _ []string) (*retention.Pruned, error) {
 		if older > 0 {
 			p.Before = max(1, time.Now().Add(-time.Duration(min(older, math.MaxInt64/uint64(24*time.Hour)))*24*time.Hour).UnixMilli())
 		}
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		done, err := s.prune(cmd.Context(), p, session, one)
-		if err != nil {
-			return err
-		}
-		if format == "json" {
-			return writeDocument(a.Stdout, done)
-		}
-		return a.printPruned(done)
-	}
+		return s.prune(cmd.Context(), p, named, cmd.Flags().Changed("session"))
+	}, printPruned)
 	flags := cmd.Flags()
 	flags.BoolVar(&p.Gone, "gone", false, "histories that are no longer on disk")
 	flags.BoolVar(&p.Retained, "retained", false, "histories that no selected root holds any more")
-	flags.StringVar(&session, "session", "", "this one session, by `id`")
-	flags.Var(days{&older}, "older-than", "only sessions whose newest event is older")
+	flags.StringVar(&named, "session", "", "this one session, by `id`")
+	flags.Var(days(&older), "older-than", "only sessions whose newest event is older")
 	flags.BoolVar(&p.DryRun, "dry-run", false, "only count")
-	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }
 
@@ -123,8 +106,7 @@ func (s *session) selectedRoutes(ctx context.Context) (func(string) bool, error)
 	return func(route string) bool { return selected[route] }, nil
 }
 
-func (a *App) printPruned(done *retention.Pruned) error {
-	p := a.page()
+func printPruned(p *page, done *retention.Pruned) {
 	switch {
 	case done.Sources == 0 && done.Sessions == 0:
 		p.outcome(markDone, "Nothing to drop")
@@ -135,5 +117,4 @@ func (a *App) printPruned(done *retention.Pruned) error {
 	}
 	p.section("Dropped", field{"Sources", count(done.Sources)}, field{"Sessions", count(done.Sessions)}, field{"Events", count(done.Events)})
 	p.section("Kept", field{"Gone", count(done.KeptGone)}, field{"Retained", count(done.KeptRetained)})
-	return p.err
 }

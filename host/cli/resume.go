@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -28,48 +29,31 @@ type resumption struct {
 }
 
 func (a *App) resumeCommand() *cobra.Command {
-	var selected sessionFlags
 	var format string
 	var run bool
-	cmd := &cobra.Command{
+	cmd := a.ofSession(&cobra.Command{
 		Use:   "resume [ID]",
 		Short: "Print the agent's own command that goes on with a session",
 		Long: `Print the command with which the agent itself goes on with a session, in the directory of the session.
 With --exec it is run here and now, in that directory.`,
-		Args: atMostOne("session id"),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		found, err := a.resumption(cmd, &selected, args)
-		switch {
-		case err != nil:
+	}, func(cmd *cobra.Command, s *session, _ *history.View, found *history.Session) error {
+		how, err := s.resumption(cmd.Context(), found)
+		if err != nil {
 			return err
-		case run:
-			return a.takeOver(cmd, found)
-		case format == "json":
-			return writeDocument(a.Stdout, found)
 		}
-		p := a.page()
-		p.printf("%s\n", found.Command)
-		return p.err
-	}
-	selected.add(cmd)
+		if run {
+			return a.takeOver(cmd, how)
+		}
+		return a.answer(format, how, func(p *page) { p.printf("%s\n", how.Command) })
+	})
 	cmd.Flags().BoolVar(&run, "exec", false, "run it here and now instead of printing it")
 	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }
 
-func (a *App) resumption(cmd *cobra.Command, selected *sessionFlags, args []string) (*resumption, error) {
-	view, found, err := a.findSession(cmd, selected, args)
-	if err != nil {
-		return nil, err
-	}
-	defer view.Close()
-	s, err := a.open()
-	if err != nil {
-		return nil, err
-	}
+func (s *session) resumption(ctx context.Context, found *history.Session) (*resumption, error) {
 	plugins := s.plugins()
-	for _, d := range sources.Describe(cmd.Context(), s.config, a.Self, plugins.Names(), plugins.Describe) {
+	for _, d := range sources.Describe(ctx, s.config, s.app.Self, plugins.Names(), plugins.Describe) {
 		if how := d.Description.GetResume(); how != nil && d.Description.GetId() == found.Provider {
 			if how.GetPrimaryOnly() && found.Scope == record.ScopeSubagent {
 				return nil, notResumable("the session of a subagent cannot be resumed by itself", found)

@@ -60,6 +60,7 @@ how. Any other text is plain words.`,
 	flags.BoolVar(&f.includeCaller, "include-current-session", false, "do not leave out the session that runs this command")
 	flags.BoolVar(&f.req.Explain, "explain", false, "tell how the query was read and what every score is made of")
 	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
+	redactFlag(cmd)
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
 	return cmd
 }
@@ -288,7 +289,7 @@ func verboseFields(row *search.Row) []field {
 
 // snippetLines splits the snippet into the headline of a hit and what follows it.
 func snippetLines(row *search.Row) (first, rest string) {
-	text := strings.TrimSpace(row.Snippet)
+	text := strings.TrimSpace(row.Readable)
 	if text == "" {
 		return row.Title, ""
 	}
@@ -337,6 +338,10 @@ func printNoHits(p *page, answer *search.Answer, together []string) {
 	case answer.Query != "":
 		p.printf("Try fewer or other words.\n")
 	}
+	if c.Sources == 0 {
+		p.next("ctx sources --all")
+		return
+	}
 	p.next("ctx status")
 }
 
@@ -379,11 +384,14 @@ func scoreText(h *search.HitReport) string {
 	if len(terms) == 0 {
 		return fmt.Sprintf("%.4g", float32(h.Score))
 	}
-	whole := ""
-	if h.Whole {
-		whole = ", whole"
+	more := ""
+	if h.Near > 1 {
+		more = fmt.Sprintf(" x neighbours %.4g", float32(h.Near))
 	}
-	return fmt.Sprintf("%.4g = (%s) x class %.4g x coverage %.4g%s", float32(h.Score), strings.Join(terms, " + "), float32(h.Weight), float32(h.Share), whole)
+	if h.Whole {
+		more += ", whole"
+	}
+	return fmt.Sprintf("%.4g = (%s) x class %.4g x coverage %.4g%s", float32(h.Score), strings.Join(terms, " + "), float32(h.Weight), float32(h.Share), more)
 }
 
 func printAnswerNotes(a *App, p *page, answer *search.Answer) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strconv"
 
@@ -13,125 +12,118 @@ import (
 )
 
 func (a *App) showCommand() *cobra.Command {
-	return group("show", "Read a stored session or event", a.showSessionCommand(), a.showEventCommand())
-}
-
-// sessionFlags select one session: by ctx id or by the provider's id.
-type sessionFlags struct{ provider, providerSession string }
-
-func (s *sessionFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.provider, "provider", "", "provider of --provider-session")
-	cmd.Flags().StringVar(&s.providerSession, "provider-session", "", "the provider's own session `id` instead of ID")
-}
-
-func (s *sessionFlags) selector(cmd *cobra.Command, app *session, args []string) (history.SessionSelector, error) {
-	selector := history.SessionSelector{ProviderSession: s.providerSession}
-	if len(args) == 1 {
-		selector.ID = args[0]
-		if _, _, err := history.ParseID("session", args[0]); err != nil {
-			return selector, err
-		}
-	}
-	if len(args) == 0 && !cmd.Flags().Changed("provider-session") {
-		return selector, usage(cmd, "a session id or --provider-session is needed")
-	}
-	if err := refuseBlank(cmd, fault.InvalidRequest, "provider", "provider-session"); err != nil {
-		return selector, err
-	}
-	if s.provider != "" {
-		id, err := app.provider(s.provider)
-		if err != nil {
-			return selector, err
-		}
-		selector.Provider = id
-	}
-	return selector, nil
-}
-
-func (a *App) showSessionCommand() *cobra.Command {
-	var selected sessionFlags
-	var mode, format, out string
-	var most int
-	cmd := &cobra.Command{
-		Use:   "session [ID]",
-		Short: "Show the transcript of a session",
-		Long: `Show the transcript of a session from the index, never from the provider's files.
-Mode lite shows what was asked and the last answer to it, full every message, log every event with all tool calls and outputs.`,
-		Args: atMostOne("session id"),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		view, found, err := a.findSession(cmd, &selected, args)
-		if err != nil {
-			return err
-		}
-		defer view.Close()
-		transcript := view.Transcript(cmd.Context(), found, history.Mode(mode), most)
-		t := &transcriptText{view: view, session: found, mode: mode, max: most}
-		defer func() { a.delivered(transcript.Returned()) }()
-		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, format, out != "") })
-	}
-	selected.add(cmd)
-	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
-	cmd.Flags().Var(positiveCount(&most), "max-events", "stop after `n` events")
-	cmd.Flags().StringVar(&out, "out", "", "write to this `file` instead of stdout, all or nothing")
-	a.formatFlag(cmd, &format, "text", "text", "markdown", "html", "json", "jsonl")
+	cmd := group("show", "Read a stored session or event", a.showSessionCommand(), a.showEventCommand())
+	cmd.Long = "Read a stored session or event. ctx show ID finds out what the id is of, and takes the flags that go with that."
 	return cmd
 }
 
-// findSession opens a view and resolves the session that the flags and the argument name. The caller closes the view.
-func (a *App) findSession(cmd *cobra.Command, selected *sessionFlags, args []string) (*history.View, *history.Session, error) {
-	s, err := a.open()
-	if err != nil {
-		return nil, nil, err
+// reading is what a command does with an open index.
+type reading[T any] func(cmd *cobra.Command, s *session, view *history.View, what T) error
+
+// ofSession makes cmd a command about one session, named by its ctx id or by the provider's.
+func (a *App) ofSession(cmd *cobra.Command, read reading[*history.Session]) *cobra.Command {
+	var provider string
+	var selector history.SessionSelector
+	cmd.Flags().StringVar(&provider, "provider", "", "provider of --provider-session")
+	cmd.Flags().StringVar(&selector.ProviderSession, "provider-session", "", "the provider's own session `id` instead of ID")
+	one := atMostOne("session id")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && !cmd.Flags().Changed("provider-session") {
+			return usage(cmd, "a session id or --provider-session is needed")
+		}
+		return one(cmd, args)
 	}
-	selector, err := selected.selector(cmd, s, args)
-	if err != nil {
-		return nil, nil, err
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 {
+			selector.ID = args[0]
+		}
+		if err := refuseBlank(cmd, fault.InvalidRequest, "provider", "provider-session"); err != nil {
+			return err
+		}
+		if provider != "" {
+			if selector.Provider, err = s.provider(provider); err != nil {
+				return err
+			}
+		}
+		return s.view(cmd, "session", selector.ID, func(ctx context.Context, view *history.View) error {
+			found, err := view.FindSession(ctx, selector)
+			if err != nil {
+				return err
+			}
+			return read(cmd, s, view, found)
+		})
 	}
-	view, err := history.Open(cmd.Context(), s.store)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := view.FindSession(cmd.Context(), selector)
-	if err != nil {
-		return nil, nil, errors.Join(wrongKind(cmd, err, view, "event", selector.ID), view.Close())
-	}
-	return view, found, nil
+	return cmd
 }
 
-// wrongKind is err, unless it says that there is no such id and the id belongs to the other kind: then the hint is the command for it.
-func wrongKind(cmd *cobra.Command, err error, view *history.View, other, id string) error {
-	if fault.Code(err) != fault.NotFound || id == "" {
-		return err
+// ofEvent makes cmd a command about one event.
+func (a *App) ofEvent(cmd *cobra.Command, read reading[string]) *cobra.Command {
+	cmd.Args = exactlyOne("an event id")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		return s.view(cmd, "event", args[0], func(_ context.Context, view *history.View) error { return read(cmd, s, view, args[0]) })
 	}
-	var probe error
-	if other == "event" {
-		_, probe = view.FindEvent(cmd.Context(), id)
-	} else {
-		_, probe = view.FindSession(cmd.Context(), history.SessionSelector{ID: id})
-	}
-	if probe != nil {
-		return err
-	}
-	return fault.Wrap(err, fault.NotFound, "%s is the id of %s", quoteWord(id), map[string]string{"event": "an event", "session": "a session"}[other]).
-		WithHint("%s %s %s", cmd.Parent().CommandPath(), other, id)
+	return cmd
 }
 
-// withEvent checks the id of an event, opens a view and runs use, whose not_found may be that of a session id.
-func (a *App) withEvent(cmd *cobra.Command, id string, use func(context.Context, *history.View) error) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	if _, _, err := history.ParseID("event", id); err != nil {
-		return err
+// view opens the index and runs use. When that finds no such id, but the id is of the other kind, the hint is the command that takes it.
+func (s *session) view(cmd *cobra.Command, kind, id string, use func(context.Context, *history.View) error) error {
+	if id != "" {
+		if _, _, err := history.ParseID(kind, id); err != nil {
+			return err
+		}
 	}
 	view, err := history.Open(cmd.Context(), s.store)
 	if err != nil {
 		return err
 	}
 	defer view.Close()
-	return wrongKind(cmd, use(cmd.Context(), view), view, "session", id)
+	view.Redact = s.redact
+	err = use(cmd.Context(), view)
+	other, article := "event", "an"
+	if kind == "event" {
+		other, article = "session", "a"
+	}
+	if fault.Code(err) != fault.NotFound || id == "" || !view.Knows(cmd.Context(), other, id) {
+		return err
+	}
+	family := "ctx locate" // tells the session of an event
+	if cmd.Name() == kind {
+		family = cmd.Parent().CommandPath()
+	}
+	return fault.Wrap(err, fault.NotFound, "%s is the id of %s %s", quoteWord(id), article, other).WithHint("%s %s %s", family, other, id)
+}
+
+func (a *App) showSessionCommand() *cobra.Command {
+	var mode, format, out string
+	var most int
+	cmd := a.ofSession(&cobra.Command{
+		Use:   "session [ID]",
+		Short: "Show the transcript of a session",
+		Long: `Show the transcript of a session from the index, never from the provider's files.
+Mode lite shows what was asked and the last answer to it, full every message, log every event with all tool calls and outputs.
+
+On a terminal prose is wrapped, calls and outputs of tools are dimmed, and long ones are folded: a line tells how much is left out and
+the command that shows all of it. Everywhere else, and with --out, the text is complete.`,
+	}, func(cmd *cobra.Command, s *session, view *history.View, found *history.Session) error {
+		transcript := view.Transcript(cmd.Context(), found, history.Mode(mode), most)
+		t := &transcriptText{s: s, view: view, session: found, mode: mode, max: most}
+		defer func() { a.delivered(transcript.Returned()) }()
+		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, format, out != "") })
+	})
+	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
+	cmd.Flags().Var(positiveCount(&most), "max-events", "stop after `n` events")
+	outFlag(cmd, &out)
+	redactFlag(cmd)
+	a.formatFlag(cmd, &format, "text", "text", "markdown", "html", "json", "jsonl")
+	return cmd
 }
 
 func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, format string, toFile bool) error {
@@ -151,38 +143,35 @@ func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *tr
 	case toFile:
 		return t.plain(p, transcript)
 	}
-	return t.terminal(p, transcript)
+	return t.text(p, transcript)
 }
 
 func (a *App) showEventCommand() *cobra.Command {
 	var before, after, window int
 	var format string
-	cmd := &cobra.Command{
+	cmd := a.ofEvent(&cobra.Command{
 		Use:   "event ID",
 		Short: "Show one event, with its neighbours if wanted",
-		Args:  exactlyOne("an event id"),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	}, func(cmd *cobra.Command, s *session, view *history.View, id string) error {
 		if cmd.Flags().Changed("window") {
 			before, after = window, window
 		}
-		return a.withEvent(cmd, args[0], func(ctx context.Context, view *history.View) error {
-			found, err := view.Window(ctx, args[0], before, after)
-			if err != nil {
-				return err
-			}
-			a.delivered(len(found.Events))
-			return a.printWindow(view, found, format)
-		})
-	}
+		found, err := view.Window(cmd.Context(), id, before, after)
+		if err != nil {
+			return err
+		}
+		a.delivered(len(found.Events))
+		return a.writeWindow(s, view, found, format)
+	})
 	boundedFlag(cmd, &before, "before", 0, 0, 50, "events before it")
 	boundedFlag(cmd, &after, "after", 0, 0, 50, "events after it")
+	redactFlag(cmd)
 	boundedFlag(cmd, &window, "window", 0, 0, 50, "events on both sides, in place of --before and --after")
 	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
 	return cmd
 }
 
-func (a *App) printWindow(view *history.View, found *history.Window, format string) error {
+func (a *App) writeWindow(s *session, view *history.View, found *history.Window, format string) error {
 	switch format {
 	case "json":
 		compact, err := found.AppendJSON(nil)
@@ -200,27 +189,25 @@ func (a *App) printWindow(view *history.View, found *history.Window, format stri
 	case "markdown":
 		return windowMarkdown(a.page(), found)
 	}
-	return a.windowText(view, found)
-}
-
-func (a *App) windowText(view *history.View, found *history.Window) error {
 	p := a.page()
 	selected := found.Selected
 	p.section("Event",
-		field{"Event", view.ShortEvent(selected.Event.ID)},
-		field{"Session", sessionLabel(view.ShortSession(selected.Session.ID), selected.Session.Meta.Title, selected.Session.SourceState)},
+		field{"Event", view.OwnEvent(selected.Event.ID)},
+		field{"Session", sessionLabel(view.OwnSession(selected.Session.ID), selected.Session.Meta.Title, selected.Session.SourceState)},
 		field{"Provider", selected.Session.Provider},
 		field{"Events", strconv.Itoa(len(found.Events))},
 	)
 	if text := lineageText(found.Lineage); text != "" {
 		p.section("Copied lineage", field{"Copies", text})
 	}
-	for i, shown := range found.Events {
-		here := ""
-		if len(found.Events) > 1 && shown.Event.ID == selected.Event.ID {
-			here = "(this event)"
+	text := eventText{p: p, view: view, program: s.program()}
+	for _, shown := range found.Events {
+		here := shown == selected
+		text.whole = here
+		if text.here = ""; here && len(found.Events) > 1 {
+			text.here = "(this event)"
 		}
-		printEvent(p, view, shown, i+1, here)
+		text.write(shown)
 	}
 	return p.err
 }

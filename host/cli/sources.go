@@ -11,43 +11,42 @@ import (
 )
 
 func (a *App) sourcesCommand() *cobra.Command {
-	var provider, format string
+	var provider string
 	var all, missing bool
-	cmd := &cobra.Command{
+	cmd := reporting(a, &cobra.Command{
 		Use:   "sources",
 		Short: "List the histories on this machine and whether they are read",
 		Args:  noArguments,
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	}, func(cmd *cobra.Command, s *session, _ []string) (_ listed, err error) {
 		id := ""
 		if provider != "" {
 			if id, err = s.agent(provider); err != nil {
-				return err
+				return listed{}, err
 			}
 		}
 		found, err := s.discover(cmd.Context(), id)
 		if err != nil {
-			return err
+			return listed{}, err
 		}
 		full := all || missing || provider != ""
-		listing := found.Listing(full)
-		a.delivered(len(listing.Sources))
-		if format == "json" {
-			return writeDocument(a.Stdout, listing)
-		}
-		return a.printSources(s, found, full)
-	}
+		l := listed{found.Listing(full), s, found, full}
+		a.delivered(len(l.Sources))
+		return l, nil
+	}, printSources)
 	flags := cmd.Flags()
 	flags.StringVar(&provider, "provider", "", "only this provider, with missing and empty places")
 	flags.BoolVar(&all, "all", false, "every known place")
 	flags.BoolVar(&missing, "show-missing", false, "the same as --all")
-	a.formatFlag(cmd, &format, "text", "text", "json")
 	cmd.AddCommand(a.sourcesAddCommand(), a.sourcesRemoveCommand(), a.pruneCommand())
 	return cmd
+}
+
+// listed is a discovery as JSON shows it, with what its text is made from.
+type listed struct {
+	sources.Listing
+	s     *session
+	found *sources.Discovery
+	full  bool
 }
 
 // agent resolves the name of a provider, or of an agent that has none.
@@ -133,8 +132,8 @@ func (s *session) issueAction(issue sources.Issue) string {
 	return ""
 }
 
-func (a *App) printSources(s *session, found *sources.Discovery, full bool) error {
-	p, l := a.page(), s.listing(found, full)
+func printSources(p *page, result listed) {
+	l := result.s.listing(result.found, result.full)
 	if l.ready > 0 {
 		p.outcome(markDone, "%s ready", plural(l.ready, "source"))
 	} else {
@@ -161,11 +160,10 @@ func (a *App) printSources(s *session, found *sources.Discovery, full bool) erro
 		p.gap()
 		p.printf("%s not shown; ctx sources --all\n", plural(l.hidden, "missing or empty place"))
 	}
-	if !found.AutomaticDiscovery {
+	if !result.found.AutomaticDiscovery {
 		p.gap()
 		p.printf("Automatic discovery is off; only configured roots are read\n")
 	}
-	return p.err
 }
 
 func selectionLabel(selection sources.Selection) string {

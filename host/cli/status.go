@@ -102,12 +102,12 @@ func (a *App) printStatus(r *status.Report) error {
 		field{"Sources", sourcesLine(r)},
 		field{"Sessions", optional(r.IndexedSessions)},
 		field{"Events", optional(r.IndexedEvents)},
-		field{"Skipped records", positive(r.Refresh.RejectedRecordTotal)},
+		field{"Skipped records", skippedLine(r.Refresh.RejectedRecordTotal)},
 		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
 	)
 	p.section("Services",
 		field{"Indexing mode", r.Indexing.Mode},
-		field{"Daemon", daemonLine(r)},
+		field{"Daemon", daemonLine(r) + startHint(r)},
 		field{"Semantic", r.Semantic.Status},
 		field{"Local usage", r.LocalUsage.State},
 		field{"Attribution", r.Attribution.Status},
@@ -119,6 +119,8 @@ func (a *App) printStatus(r *status.Report) error {
 			next = "ctx setup"
 		}
 		p.next(next)
+	} else if r.IndexedSources != nil && *r.IndexedSources == 0 {
+		p.next("ctx sources --all")
 	} else if len(findings) > 0 {
 		p.next("ctx doctor")
 	}
@@ -137,6 +139,22 @@ func sourcesLine(r *status.Report) string {
 		line += ", " + count(r.Sources.Gone) + " gone from disk"
 	}
 	return line
+}
+
+// skippedLine says why records are not there.
+func skippedLine(n *uint64) string {
+	if positive(n) == "" {
+		return ""
+	}
+	return positive(n) + ", damaged or of no known form (ctx docs show troubleshooting)"
+}
+
+// startHint is for a background process that should run.
+func startHint(r *status.Report) string {
+	if r.Initialized && r.Daemon.Enabled && r.Daemon.Status == "stopped" {
+		return ", ctx setup starts it"
+	}
+	return ""
 }
 
 func optional(n *uint64) string {

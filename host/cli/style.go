@@ -1,14 +1,13 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 // style says how one stream shows human text.
@@ -80,37 +79,8 @@ func (s style) safe(text string) string {
 	if !s.terminal {
 		return text
 	}
-	return escapeControls(text)
-}
-
-func escapeControls(text string) string {
-	if strings.IndexFunc(text, unsafeRune) < 0 && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !unsafeRune(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-// unsafeRune tells the C0 and C1 controls (but line feed and tab) and the bidirectional formatting characters.
-func unsafeRune(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case unicode.IsControl(r):
-		return true
-	}
-	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+	return onscreen.Escape(text)
 }
 
 // oneLine is text for a field: white space collapsed, controls always escaped.
-func oneLine(text string) string { return escapeControls(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return onscreen.Line(text) }

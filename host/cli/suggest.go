@@ -30,6 +30,7 @@ func (s *session) suggestions(ctx context.Context) []string {
 		return []string{sampleSearch} // the outcome tells what is wrong with the index
 	}
 	defer view.Close()
+	view.Redact = s.redact
 	openings, err := view.Openings(ctx, openingsRead)
 	if err != nil {
 		return []string{sampleSearch}

@@ -11,21 +11,6 @@ import (
 	"github.com/agenthistory/ctx/host/refresh"
 )
 
-func TestEscapeControls(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\ttext\nnext":  "plain\ttext\nnext",
-		"\x1b[31mred\x07":    `\x1b[31mred\x07`,
-		"\u009b2J \u202eabc": `\x9b2J \u202eabc`,
-		"日本語 é":              "日本語 é",
-		"\r\x7f":             `\x0d\x7f`,
-	} {
-		if got := escapeControls(in); got != want {
-			t.Errorf("%q became %q, want %q", in, got, want)
-		}
-	}
-}
-
 // What a person sees on a terminal must never depend on the buffer between.
 func TestResultWriterKnowsItsFile(t *testing.T) {
 	t.Parallel()

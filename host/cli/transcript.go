@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,30 +14,23 @@ import (
 
 // transcriptText renders a session for people.
 type transcriptText struct {
+	s       *session
 	view    *history.View
 	session *history.Session
 	mode    string
 	max     int
 }
 
-// terminal is the form for a screen or a pipe: a header, then numbered events with their bodies indented.
-func (t *transcriptText) terminal(p *page, transcript *history.Transcript) error {
-	s := t.session
-	fields := []field{
-		{"Session", t.view.ShortSession(s.ID)},
-		{"Title", clipGraphemes(oneLine(s.Meta.Title), titleGraphemes)},
-	}
-	fields = append(fields, t.lineageFields()...)
-	fields = append(fields, field{"Relationship", s.Info.Relationship}, field{"Provider", s.Provider},
-		field{"Provider session", s.ProviderSessionID}, field{"Mode", t.mode})
-	if s.SourceState == "gone" {
-		fields = append(fields, field{"Source", goneMark})
+// text is the form for a screen or a pipe: a header, then numbered events with their bodies indented.
+func (t *transcriptText) text(p *page, transcript *history.Transcript) error {
+	fields, err := t.head()
+	if err != nil {
+		return err
 	}
 	p.section("Session", fields...)
-	n := 0
-	err := each(transcript, func(shown *history.Shown) error {
-		n++
-		printEvent(p, t.view, shown, n, "")
+	events := eventText{p: p, view: t.view, program: t.s.program()}
+	err = transcript.Each(func(shown *history.Shown) error {
+		events.write(shown)
 		return p.err
 	})
 	if err != nil {
@@ -43,33 +39,45 @@ func (t *transcriptText) terminal(p *page, transcript *history.Transcript) error
 	switch {
 	case transcript.Truncated():
 		p.gap()
-		p.printf("Cut after %s (--max-events)\n", plural(n, "event"))
-	case n == 0:
+		p.printf("Cut after %s (--max-events)\n", plural(events.n, "event"))
+	case events.n == 0:
 		p.gap()
 		p.printf("No event of mode %s in this session; --mode log shows every event\n", t.mode)
+	}
+	if command := events.program + " show session " + t.view.OwnSession(t.session.ID) + " --mode "; events.folded > 0 {
+		p.gap()
+		p.printf("%s folded; all of it: %s%s | less\n", plural(events.folded, "long output"), command, t.mode)
+	} else if p.style.terminal && t.mode == string(history.ModeLite) && events.n > 0 {
+		p.gap()
+		p.printf("Only questions and last answers; all of it: %slog\n", command)
 	}
 	return p.err
 }
 
-// each calls show for every selected event.
-func each(transcript *history.Transcript, show func(*history.Shown) error) error {
-	for {
-		shown, err := transcript.Next()
-		if err != nil || shown == nil {
-			return err
-		}
-		if err := show(shown); err != nil {
-			return err
-		}
+// head says what the session is, where and when it ran and how it hangs together with others.
+func (t *transcriptText) head() ([]field, error) {
+	s := t.session
+	stats, err := t.view.Generation().SessionStats(s.Ordinal)
+	if err != nil {
+		return nil, err
 	}
+	when := ""
+	if stats.Timed {
+		when = formatTime(stats.First) + " to " + formatTime(stats.Last)
+	}
+	fields := []field{
+		{"Session", t.view.OwnSession(s.ID)},
+		{"Title", clipGraphemes(oneLine(s.Meta.Title), titleGraphemes)},
+		{"Directory", oneLine(s.Meta.CWD)}, {"Branch", oneLine(s.Meta.Branch)}, {"Time", when}, {"Events", count(stats.Events)},
+	}
+	fields = append(fields, t.lineageFields()...)
+	return append(fields, field{"Relationship", s.Info.Relationship}, field{"Provider", s.Provider},
+		field{"Provider session", s.ProviderSessionID}, field{"Mode", t.mode}, field{"Source", goneNote(s.SourceState)}), nil
 }
 
 func (t *transcriptText) lineageFields() []field {
 	s := t.session
-	switch {
-	case s.Parent == nil && s.Root == nil:
-		return nil
-	case s.Parent != nil && s.Root != nil && *s.Parent == *s.Root:
+	if s.Parent != nil && s.Root != nil && *s.Parent == *s.Root {
 		return []field{{"Parent / root", t.view.ShortSession(*s.Parent)}}
 	}
 	var fields []field
@@ -82,24 +90,82 @@ func (t *transcriptText) lineageFields() []field {
 	return fields
 }
 
-// printEvent writes one event; here marks the one that was asked for among its neighbours.
-func printEvent(p *page, view *history.View, shown *history.Shown, n int, here string) {
-	e := shown.Event
-	p.gap()
-	p.printf("%s\n", p.style.bold(fmt.Sprintf("%d. %s", n, joinNonEmpty(" ", p.style.safe(e.Role), p.style.safe(e.Type), here))))
-	fields := []field{
-		{"Time", eventTime(e)},
-		{"Event", fmt.Sprintf("%s · seq %d", view.ShortEvent(e.ID), e.Sequence)},
-	}
+// eventText writes events one after the other. On a terminal the head of an event is one line, and what tools were given and gave is
+// dimmed and folded.
+type eventText struct {
+	p       *page
+	view    *history.View
+	program string // ctx, as a command to copy
+	here    string // marks the event that was asked for among its neighbours
+	whole   bool   // nothing is folded
+	n       int
+	folded  int
+}
+
+func (t *eventText) write(shown *history.Shown) {
+	p, e := t.p, shown.Event
+	t.n++
+	id, copied := t.view.OwnEvent(e.ID), ""
 	if e.Copy != nil {
-		fields = append(fields, field{"Copied", "from event " + view.ShortEvent(e.Copy.Event)})
+		copied = "from event " + t.view.ShortEvent(e.Copy.Event)
 	}
-	fields = append(fields, field{"Activity", activityLine(e.Activity)})
-	p.fields(3, 8, fields)
-	if text := shown.Text(); strings.TrimSpace(text) != "" {
-		p.printf("\n")
+	name := fmt.Sprintf("%d. %s", t.n, joinNonEmpty(" ", p.style.safe(e.Role), p.style.safe(e.Type), t.here))
+	text, activity := shown.Text(), activityLine(e.Activity)
+	p.gap()
+	if !p.style.terminal {
+		p.printf("%s\n", p.style.bold(name))
+		p.fields(3, 8, []field{{"Time", eventTime(e)}, {"Event", fmt.Sprintf("%s · seq %d", id, e.Sequence)}, {"Copied", copied}, {"Activity", activity}})
+		if strings.TrimSpace(text) != "" {
+			p.printf("\n")
+			p.body(3, text)
+		}
+		return
+	}
+	if copied != "" {
+		copied = "copied " + copied
+	}
+	rest := joinNonEmpty(" · ", clipGraphemes(activity, activityGraphemes), eventTime(e), id, copied)
+	if isProse(e.Type) {
+		color := "1"
+		if e.Role == record.User {
+			color = "1;36"
+		}
+		p.printf("%s%s\n", p.style.paint(color, name), p.style.dim(" · "+rest))
 		p.body(3, text)
+		return
 	}
+	p.printf("%s\n", p.style.dim(name+" · "+rest))
+	if e.Type == record.ToolCall {
+		text = argumentLines(text)
+	}
+	if p.output(3, text, t.whole, t.program+" show event "+id) {
+		t.folded++
+	}
+}
+
+// isProse tells what is written for people from what tools were given and gave.
+func isProse(eventType string) bool {
+	return eventType == record.Message || eventType == record.Summary || eventType == record.Notice
+}
+
+// argumentLines shows the arguments of a call as a person would write them, one below the other; what is no JSON object stays.
+func argumentLines(text string) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &members) != nil {
+		return text
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		var value string
+		if json.Unmarshal(members[name], &value) != nil {
+			value = string(members[name])
+		}
+		if strings.Contains(value, "\n") {
+			value = "\n  " + strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n  ")
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, value)
+	}
+	return b.String()
 }
 
 // activityLine names the tool or the state of a result; the values are in the machine formats.
@@ -140,7 +206,7 @@ func (t *transcriptText) plain(p *page, transcript *history.Transcript) error {
 		p.printf("source_state: gone\n")
 	}
 	p.printf("\n")
-	err := each(transcript, func(shown *history.Shown) error {
+	err := transcript.Each(func(shown *history.Shown) error {
 		e := shown.Event
 		p.printf("[%s] %s %s %s\n%s\n\n", orDash(eventTime(e)), orDash(e.Role), e.Type, e.ID, shown.Text())
 		return p.err
@@ -161,11 +227,16 @@ func (t *transcriptText) markdown(p *page, transcript *history.Transcript) error
 		name = s.ID.String()
 	}
 	p.printf("# %s session %s\n\n- ctx_session_id: `%s`\n", s.Provider, p.style.safe(name), s.ID)
+	for _, f := range []field{{"title", s.Meta.Title}, {"directory", s.Meta.CWD}, {"branch", s.Meta.Branch}} {
+		if f.value != "" {
+			p.printf("- %s: %s\n", f.label, withoutTags(oneLine(f.value)))
+		}
+	}
 	if s.SourceState == "gone" {
 		p.printf("- %s\n", goneMark)
 	}
 	p.printf("\n")
-	err := each(transcript, func(shown *history.Shown) error {
+	err := transcript.Each(func(shown *history.Shown) error {
 		eventMarkdown(p, shown)
 		return p.err
 	})
@@ -178,18 +249,27 @@ func (t *transcriptText) markdown(p *page, transcript *history.Transcript) error
 	return p.err
 }
 
+// eventMarkdown writes an event as a section of its own, whatever its text holds.
 func eventMarkdown(p *page, shown *history.Shown) {
-	e := shown.Event
-	p.printf("## %s - %s - %s\n\nctx_event_id: `%s`\n\n%s\n\n", p.style.safe(orDash(e.Role)), p.style.safe(e.Type), orDash(eventTime(e)), e.ID,
-		p.style.safe(shown.Text()))
+	e, text := shown.Event, p.style.safe(shown.Text())
+	switch {
+	case strings.TrimSpace(text) == "":
+	case isProse(e.Type):
+		text = contained(text)
+	default:
+		text = fenced(text)
+	}
+	p.printf("## %s - %s - %s\n\nctx_event_id: `%s`\n\n%s\n\n", p.style.safe(orDash(e.Role)), p.style.safe(e.Type), orDash(eventTime(e)), e.ID, text)
 }
 
 func eventTime(e *record.Event) string {
 	if !e.Timed {
 		return ""
 	}
-	return time.UnixMilli(e.OccurredAt).UTC().Format("2006-01-02T15:04:05.000Z")
+	return formatTime(e.OccurredAt)
 }
+
+func formatTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func orDash(text string) string {
 	if text == "" {

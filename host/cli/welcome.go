@@ -37,6 +37,8 @@ func (a *App) welcome(cmd *cobra.Command) error {
 	p.outcome(mark, "%s", text)
 	first := `ctx search "words you remember"`
 	switch {
+	case r.IndexedSessions != nil && *r.IndexedSessions == 0:
+		first = "ctx sources --all"
 	case r.Initialized:
 	case r.Lexical.Status == "pending":
 		first = "ctx index watch"
@@ -61,8 +63,9 @@ func (a *App) introduce(cmd *cobra.Command, s *session) error {
 			places = append(places, row.Provider+" ("+s.shortPath(row.Path)+")")
 		}
 	}
-	histories := "none found on this machine; ctx sources --all lists where it looks"
+	histories, next := "none found on this machine", []string{"ctx sources --all", "ctx setup"}
 	if len(places) > 0 {
+		next = next[1:]
 		histories = strings.Join(places[:min(len(places), placesShown)], ", ")
 	}
 	if more := len(places) - placesShown; more > 0 {
@@ -73,6 +76,6 @@ func (a *App) introduce(cmd *cobra.Command, s *session) error {
 	p.begun = true
 	p.section("", field{"Histories", histories}, field{"Index", s.shortPath(s.dataRoot) + ", not there yet; setup makes it"},
 		field{"Privacy", "nothing leaves this machine, and the histories are only read"})
-	p.next("ctx setup")
+	p.next(next...)
 	return p.err
 }

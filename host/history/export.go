@@ -8,6 +8,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/redact"
 )
 
 type exportedSession struct {
@@ -49,13 +50,14 @@ type exportedMetadata struct {
 
 // Export streams everything that the active generation stores as JSON lines: one session record a session, one event record (the
 // canonical Core record) a stored event in range order, then exactly one export_completion with the counts. A stream without the
-// completion is incomplete.
-func Export(ctx context.Context, store *core.Store, w io.Writer) error {
+// completion is incomplete. Secrets are taken out with with, which may be nil.
+func Export(ctx context.Context, store *core.Store, with *redact.Redactor, w io.Writer) error {
 	v, err := Open(ctx, store)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
+	v.Redact = with
 	out := bufio.NewWriterSize(w, 1<<20)
 	sessions, err := v.exportSessions(ctx, out)
 	if err != nil {
@@ -86,6 +88,7 @@ func (v *View) exportSessions(ctx context.Context, out *bufio.Writer) (uint64, e
 		if err != nil {
 			return err
 		}
+		s = v.Redact.Session(s)
 		m := &s.Meta
 		line, err = appendJSON(line[:0], exportedSession{
 			SchemaVersion: 1, RecordType: "session", SessionID: s.ID.String(), SourceID: s.Source.String(), Provider: s.Provider,
@@ -122,6 +125,7 @@ func (v *View) exportEvents(ctx context.Context, out *bufio.Writer) (uint64, err
 		if buf, err = v.gen.EventInto(buf, it.Doc(), &e); err != nil {
 			return n, err
 		}
+		v.Redact.Event(&e)
 		s, err := v.session(e.Session)
 		if err != nil {
 			return n, err

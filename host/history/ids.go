@@ -126,6 +126,16 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 	return active[0], nil
 }
 
+// Knows tells whether an id, full or a prefix, is the id of a stored record of a kind ("session", "event"). Several records count too.
+func (v *View) Knows(ctx context.Context, kind, id string) bool {
+	ns := sessionIDs
+	if kind == eventIDs.name {
+		ns = eventIDs
+	}
+	_, err := v.resolve(ctx, ns, id)
+	return err == nil || fault.Code(err) == fault.AmbiguousID
+}
+
 func union(a, b []record.Digest) []record.Digest {
 	all := slices.Clone(a)
 	for _, id := range b {

@@ -54,12 +54,8 @@ type RawJSON []byte
 // MarshalJSON implements json.Marshaler.
 func (r RawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// LocateSession resolves a selector and tells where the session comes from.
-func (v *View) LocateSession(ctx context.Context, sel SessionSelector) (*SessionLocation, error) {
-	s, err := v.FindSession(ctx, sel)
-	if err != nil {
-		return nil, err
-	}
+// LocateSession tells where a session comes from.
+func (v *View) LocateSession(s *Session) (*SessionLocation, error) {
 	started, err := v.firstTime(s)
 	if err != nil {
 		return nil, err

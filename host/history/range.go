@@ -8,6 +8,7 @@ import (
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/redact"
 )
 
 // Bounds of one page.
@@ -133,6 +134,9 @@ func (r *Range) checkCoordinate(k record.RangeKey) error {
 	return nil
 }
 
+// Redact takes secrets out of what is given out from now on.
+func (r *Range) Redact(with *redact.Redactor) { r.view.Redact = with }
+
 // Close lets the generation go.
 func (r *Range) Close() error {
 	if r.events != nil {
@@ -222,6 +226,7 @@ func (r *Range) row(e *record.Event) (listed, error) {
 	if err != nil {
 		return listed{}, err
 	}
+	r.view.Redact.Event(e)
 	return listed{
 		row: record.AppendRangeRow(nil, e, s.Session, r.plan.content), key: record.RangeKeyOf(e),
 		encoded: e.EncodedBytes, content: e.ContentBytes,

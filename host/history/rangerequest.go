@@ -55,12 +55,15 @@ type rangePlan struct {
 	cursor    string
 }
 
-// textFilters are the free-text filters by the name that answers give them.
-func (req *RangeRequest) textFilters() map[string]string {
-	return map[string]string{
-		"history_source": req.HistorySource, "provider_key": req.ProviderKey, "source_id": req.SourceID,
-		"source_format": req.SourceFormat, "provider_session_id": req.ProviderSession, "branch": req.Branch,
-		"workspace": req.Workspace, "event_type": req.EventType, "role": req.Role, "agent_type": req.AgentType, "file": req.File,
+// namedValue is a filter by the name that answers give it.
+type namedValue struct{ name, value string }
+
+// textFilters are the free-text filters in the order of their names, in which they are checked.
+func (req *RangeRequest) textFilters() []namedValue {
+	return []namedValue{
+		{"agent_type", req.AgentType}, {"branch", req.Branch}, {"event_type", req.EventType}, {"file", req.File},
+		{"history_source", req.HistorySource}, {"provider_key", req.ProviderKey}, {"provider_session_id", req.ProviderSession},
+		{"role", req.Role}, {"source_format", req.SourceFormat}, {"source_id", req.SourceID}, {"workspace", req.Workspace},
 	}
 }
 
@@ -101,7 +104,7 @@ func (p *rangePlan) takeChoices(req *RangeRequest) error {
 }
 
 func (p *rangePlan) takeIDs(req *RangeRequest) error {
-	for _, f := range []struct{ name, value string }{
+	for _, f := range []namedValue{
 		{"source", req.Source}, {"session", req.Session}, {"parent_session", req.ParentSession}, {"root_session", req.RootSession},
 	} {
 		if f.value == "" {
@@ -168,27 +171,20 @@ func (p *rangePlan) takeProviders(req *RangeRequest) error {
 }
 
 func (p *rangePlan) takeText(req *RangeRequest) error {
-	filters := req.textFilters()
-	names := make([]string, 0, len(filters))
-	for name := range filters {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		if filters[name] == "" {
+	for _, f := range req.textFilters() {
+		if f.value == "" {
 			continue
 		}
-		value := strings.TrimSpace(filters[name])
+		value := strings.TrimSpace(f.value)
 		if value == "" || len(value) > maxFilterBytes {
-			return rangeFault(InvalidRange, "%s has 1 to %d bytes", name, maxFilterBytes)
+			return rangeFault(InvalidRange, "%s has 1 to %d bytes", f.name, maxFilterBytes)
 		}
-		if name == "history_source" {
+		if f.name == "history_source" {
 			if _, _, ok := selection.SplitHistorySource(value); !ok {
 				return rangeFault(InvalidRange, "history_source is provider_key/source_id")
 			}
 		}
-		p.text[name] = value
-		p.filters[name] = value
+		p.text[f.name], p.filters[f.name] = value, value
 	}
 	return nil
 }

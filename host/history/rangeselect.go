@@ -40,13 +40,13 @@ func (s *rangeSelection) and(set *lexical.Set) {
 func (s *rangeSelection) bySource() error {
 	p := s.plan
 	if len(p.providers) > 0 {
-		codes := map[uint16]bool{}
+		codes := map[uint32]bool{}
 		for i, name := range s.gen.Manifest().Providers {
 			if slices.Contains(p.providers, name) {
-				codes[uint16(i)] = true
+				codes[uint32(i)] = true
 			}
 		}
-		s.and(s.reader.Where(func(c *lexical.Columns, doc uint32) bool { return codes[c.Provider(doc)] }))
+		s.and(s.reader.Where(lexical.ByProvider, func(v uint32) bool { return codes[v] }))
 	}
 	source, format := p.ids["source"], p.text["source_format"]
 	if source == "" && format == "" {

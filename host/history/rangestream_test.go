@@ -109,7 +109,7 @@ func TestExport(t *testing.T) {
 	t.Parallel()
 	a := fixture.Build(t, mixed()...)
 	var out bytes.Buffer
-	if err := Export(t.Context(), a.Store, &out); err != nil {
+	if err := Export(t.Context(), a.Store, nil, &out); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[string]int{}

@@ -72,8 +72,22 @@ func (t *Transcript) Next() (*Shown, error) {
 		t.close()
 		return nil, err
 	}
+	t.view.Redact.Event(&t.event)
 	t.returned++
 	return &Shown{Event: &t.event, Session: t.session}, nil
+}
+
+// Each calls use for every event that is left.
+func (t *Transcript) Each(use func(*Shown) error) error {
+	for {
+		shown, err := t.Next()
+		if err != nil || shown == nil {
+			return err
+		}
+		if err := use(shown); err != nil {
+			return err
+		}
+	}
 }
 
 // Returned is the number of events given out; Truncated tells, after the end, that max cut the transcript.

@@ -280,17 +280,25 @@ func TestLocate(t *testing.T) {
 		fixture.Session{Name: "empty"},
 	)
 	v := view(t, a)
-	l, err := v.LocateSession(t.Context(), SessionSelector{Provider: "claude", ProviderSession: "s"})
-	if err != nil {
-		t.Fatal(err)
+	located := func(sel SessionSelector) *SessionLocation {
+		s, err := v.FindSession(t.Context(), sel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := v.LocateSession(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
 	}
+	l := located(SessionSelector{Provider: "claude", ProviderSession: "s"})
 	if l.StartedAt != "1970-01-01T00:00:01.000Z" || l.SessionID != fixture.SessionID("", "s").String() || l.Root != fixture.SessionID("", "r").String() ||
 		l.SourceState != "present" || l.Source.SourceID != fixture.SourceID("", "s").String() || l.Source.SchemaVariant != fixture.Variant {
 		t.Errorf("location %+v", l)
 	}
 	for _, name := range []string{"untimed first", "empty"} {
-		if l, err = v.LocateSession(t.Context(), SessionSelector{ID: fixture.SessionID("", name).String()}); err != nil || l.StartedAt != "" {
-			t.Errorf("%s: started %q, %v", name, l.StartedAt, err)
+		if l := located(SessionSelector{ID: fixture.SessionID("", name).String()}); l.StartedAt != "" {
+			t.Errorf("%s: started %q", name, l.StartedAt)
 		}
 	}
 	e, err := v.LocateEvent(t.Context(), fixture.EventID("", "s", "a1").String())

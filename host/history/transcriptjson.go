@@ -21,32 +21,16 @@ func (t *Transcript) WriteJSON(w io.Writer) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
-	var buf []byte
-	for {
-		shown, err := t.Next()
-		if err != nil {
-			return err
-		}
-		if shown == nil {
-			break
-		}
-		buf = buf[:0]
+	err = t.writeRows(w, func(dst []byte) []byte {
 		if t.returned > 1 {
-			buf = append(buf, ',')
+			dst = append(dst, ',')
 		}
-		if buf, err = appendBounded(buf, shown); err != nil {
-			return err
-		}
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
+		return dst
+	}, "")
+	if err != nil {
+		return err
 	}
-	tail := append(buf[:0], ']')
-	if t.truncated {
-		tail = append(tail, `,"truncated":`...)
-		tail = t.appendTruncated(tail)
-	}
-	_, err = w.Write(append(tail, "}\n"...))
+	_, err = w.Write(append(t.appendTruncated([]byte{']'}), "}\n"...))
 	return err
 }
 
@@ -58,36 +42,28 @@ func (t *Transcript) WriteJSONL(w io.Writer) error {
 		return err
 	}
 	head = append(head, `,"event":`...)
-	var buf []byte
-	for {
-		shown, err := t.Next()
-		if err != nil {
-			return err
-		}
-		if shown == nil {
-			break
-		}
-		if buf, err = appendBounded(append(buf[:0], head...), shown); err != nil {
-			return err
-		}
-		if _, err := w.Write(append(buf, "}\n"...)); err != nil {
-			return err
-		}
+	if err := t.writeRows(w, func(dst []byte) []byte { return append(dst, head...) }, "}\n"); err != nil {
+		return err
 	}
 	end, err := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_completion"`), t.mode)
 	if err != nil {
 		return err
 	}
-	end = append(end, `,"events_returned":`...)
-	end = strconv.AppendInt(end, int64(t.returned), 10)
-	end = append(end, `,"complete":`...)
-	end = strconv.AppendBool(end, !t.truncated)
-	if t.truncated {
-		end = append(end, `,"truncated":`...)
-		end = t.appendTruncated(end)
-	}
-	_, err = w.Write(append(end, "}\n"...))
+	end = appendCount(end, "events_returned", uint64(t.returned))
+	end = strconv.AppendBool(append(end, `,"complete":`...), !t.truncated)
+	_, err = w.Write(append(t.appendTruncated(end), "}\n"...))
 	return err
+}
+
+// writeRows writes every row that is left behind what before appends, and with tail behind it.
+func (t *Transcript) writeRows(w io.Writer, before func([]byte) []byte, tail string) error {
+	var buf []byte
+	return t.Each(func(shown *Shown) (err error) {
+		if buf, err = appendBounded(before(buf[:0]), shown); err == nil {
+			_, err = w.Write(append(buf, tail...))
+		}
+		return err
+	})
 }
 
 // appendTranscript appends the session_transcript object up to its first event.
@@ -113,8 +89,12 @@ func (s *Session) appendHead(dst []byte, mode Mode) ([]byte, error) {
 	return appendJSON(append(dst, `,"mode":`...), mode)
 }
 
+// appendTruncated appends the member that says that the transcript was cut, if it was.
 func (t *Transcript) appendTruncated(dst []byte) []byte {
-	dst = append(dst, `{"events":true,"max_events":`...)
+	if !t.truncated {
+		return dst
+	}
+	dst = append(dst, `,"truncated":{"events":true,"max_events":`...)
 	return append(strconv.AppendInt(dst, int64(t.max), 10), '}')
 }
 

@@ -24,10 +24,13 @@ import (
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/redact"
 )
 
 // View reads from one pinned generation. It is for one goroutine at a time; several views may share a generation. Close it.
 type View struct {
+	Redact *redact.Redactor // takes secrets out of everything that is given out; nil: nothing is
+
 	gen   *core.Generation
 	owned bool // gen is closed with the view
 
@@ -132,7 +135,7 @@ func (v *View) remember(stored *record.Session) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{Session: stored, SourceState: state, Info: SessionInfo{
+	s := &Session{Session: v.Redact.Session(stored), SourceState: state, Info: SessionInfo{
 		Parent: idText(stored.Parent), Root: idText(stored.Root),
 		Relationship: stored.Relationship.String(), AgentScope: stored.Scope.String(),
 	}}
@@ -186,6 +189,7 @@ func (v *View) shown(doc lexical.Doc) (*Shown, error) {
 	if err := v.gen.Event(doc, e); err != nil {
 		return nil, err
 	}
+	v.Redact.Event(e)
 	s, err := v.session(e.Session)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Package htmlpage writes a transcript as one self-contained HTML file: readable without a network or a script, with an outline,
 // a search within the page, and a light and a dark form.
 //
-// The text of a session is hostile until proven otherwise. Prose is rendered from Markdown without raw HTML, everything else is
+// The text of a session is hostile until proven otherwise. Prose is rendered from a Markdown that knows no HTML, everything else is
 // escaped, and the page's own policy lets nothing load and no script run but the one whose digest it names.
 package htmlpage
 
@@ -13,11 +13,17 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 //go:embed page.css
@@ -47,17 +53,26 @@ type Event struct {
 	ID, Role, Type string
 	Time           string // RFC 3339; "" = not known
 	Label          string // tool or state; "" = none
+	Tool           bool   // what a tool was given or gave, as it stands, folded when it is long; else prose in Markdown
 	Text           string
 }
 
-// prompt tells what goes into the outline, tool what is folded.
+// prompt tells what goes into the outline.
 func (e *Event) prompt() bool { return e.Type == "message" && e.Role == "user" }
-func (e *Event) tool() bool {
-	return e.Type != "message" && e.Type != "summary" && e.Type != "notice"
+
+// markdown renders prose. It knows no HTML: a tag in a text is a part of that text, and shown.
+var markdown = goldmark.New(goldmark.WithParser(parser.NewParser(
+	parser.WithBlockParsers(without(parser.DefaultBlockParsers(), parser.NewHTMLBlockParser())...),
+	parser.WithInlineParsers(without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())...),
+	parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+)), goldmark.WithExtensions(extension.Table, extension.Strikethrough))
+
+func without(all []util.PrioritizedValue, one any) []util.PrioritizedValue {
+	return slices.DeleteFunc(all, func(v util.PrioritizedValue) bool { return v.Value == one })
 }
 
-// markdown renders prose.
-var markdown = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough))
+// tags are the marks that agents put around parts of a prompt. The outline does without them.
+var tags = regexp.MustCompile(`</?[a-z][a-z-]*>`)
 
 // Write writes the page while it reads events: next gives nil after the last one. cut says that there would be more.
 func Write(w io.Writer, head Head, next func() (*Event, error), cut func() string) error {
@@ -74,17 +89,21 @@ func Write(w io.Writer, head Head, next func() (*Event, error), cut func() strin
 		}
 		p.event(n, e)
 		if e.prompt() {
-			outline = append(outline, fmt.Sprintf("<li><a href=\"#e%d\">%s</a></li>\n", n, html.EscapeString(firstLine(e.Text, outlineRunes))))
+			outline = append(outline, fmt.Sprintf("<li><a href=\"#e%d\">%s</a></li>\n", n, plain(firstLine(tags.ReplaceAllString(e.Text, ""), outlineRunes))))
 		}
 	}
 	if note := cut(); note != "" {
-		p.printf("<p><strong>%s</strong></p>\n", html.EscapeString(note))
+		p.printf("<p><strong>%s</strong></p>\n", plain(note))
 	}
 	p.print("</main>\n")
 	p.outline(outline)
 	p.printf("<script>%s</script>\n</body>\n</html>\n", script)
 	return p.err
 }
+
+// plain is recorded text as it may stand in the page. Controls are shown: the page may be printed on a terminal, and what turns the
+// direction of writing must not hide anything in a browser either.
+func plain(text string) string { return html.EscapeString(onscreen.Escape(text)) }
 
 type page struct {
 	w   io.Writer
@@ -105,7 +124,7 @@ func digest(text string) string {
 }
 
 func (p *page) head(h Head) {
-	title := html.EscapeString(h.Title)
+	title := plain(h.Title)
 	p.print("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
 	p.printf("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; form-action 'none'; base-uri 'none'\">\n",
 		digest(style), digest(script))
@@ -113,7 +132,7 @@ func (p *page) head(h Head) {
 	p.printf("<style>%s</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#transcript\">To the transcript</a>\n<header>\n<h1>%s</h1>\n<dl>\n", style, title)
 	for _, f := range h.Fields {
 		if f.Value != "" {
-			p.printf("<div><dt>%s</dt><dd>%s</dd></div>\n", html.EscapeString(f.Name), html.EscapeString(f.Value))
+			p.printf("<div><dt>%s</dt><dd>%s</dd></div>\n", plain(f.Name), plain(f.Value))
 		}
 	}
 	p.print("</dl>\n</header>\n<main id=\"transcript\" tabindex=\"-1\">\n")
@@ -122,22 +141,22 @@ func (p *page) head(h Head) {
 func (p *page) event(n int, e *Event) {
 	class := "note"
 	switch {
-	case e.tool():
+	case e.Tool:
 		class = "tool"
 	case e.Type == "message":
 		class = e.Role
 	}
-	p.printf("<article id=\"e%d\" class=\"%s\" aria-labelledby=\"h%d\">\n<header><h2 id=\"h%d\">%s</h2>", n, html.EscapeString(class), n, n, html.EscapeString(name(e)))
+	p.printf("<article id=\"e%d\" class=\"%s\" aria-labelledby=\"h%d\">\n<header><h2 id=\"h%d\">%s</h2>", n, plain(class), n, n, plain(name(e)))
 	if e.Time != "" {
-		p.printf("<time datetime=\"%[1]s\">%[1]s</time>", html.EscapeString(e.Time))
+		p.printf("<time datetime=\"%[1]s\">%[1]s</time>", plain(e.Time))
 	}
-	p.printf("<code>%s</code><a href=\"#e%d\" aria-label=\"Link to event %d\">#</a></header>\n", html.EscapeString(e.ID), n, n)
+	p.printf("<code>%s</code><a href=\"#e%d\" aria-label=\"Link to event %d\">#</a></header>\n", plain(e.ID), n, n)
 	switch {
 	case strings.TrimSpace(e.Text) == "":
-	case e.tool():
+	case e.Tool:
 		p.folded(e)
 	case len(e.Text) > proseBytes:
-		p.printf("<pre>%s</pre>\n", html.EscapeString(e.Text))
+		p.printf("<pre>%s</pre>\n", plain(e.Text))
 	default:
 		p.prose(e.Text)
 	}
@@ -164,13 +183,13 @@ func (p *page) folded(e *Event) {
 	if e.Label != "" {
 		line = e.Label
 	}
-	p.printf("<details%s><summary>%s</summary><pre>%s</pre></details>\n", open, html.EscapeString(line), html.EscapeString(e.Text))
+	p.printf("<details%s><summary>%s</summary><pre>%s</pre></details>\n", open, plain(line), plain(e.Text))
 }
 
 func (p *page) prose(text string) {
 	var b bytes.Buffer
-	if err := markdown.Convert([]byte(text), &b); err != nil {
-		p.printf("<pre>%s</pre>\n", html.EscapeString(text))
+	if err := markdown.Convert([]byte(onscreen.Escape(text)), &b); err != nil {
+		p.printf("<pre>%s</pre>\n", plain(text))
 		return
 	}
 	p.printf("<div class=\"prose\">%s</div>\n", b.String())

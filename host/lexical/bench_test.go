@@ -141,7 +141,7 @@ func BenchmarkReader(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer r.Close()
-	half := r.Where(func(c *Columns, doc uint32) bool { return c.Scope(doc) == 0 })
+	half := r.Where(ByScope, func(v uint32) bool { return v == 0 })
 	for _, c := range []struct {
 		name  string
 		query Query
@@ -170,7 +170,7 @@ func BenchmarkReader(b *testing.B) {
 	})
 	b.Run("where", func(b *testing.B) {
 		for b.Loop() {
-			r.Where(func(c *Columns, doc uint32) bool { return c.Scope(doc) == 0 })
+			r.Where(ByScope, func(v uint32) bool { return v == 0 })
 		}
 	})
 }

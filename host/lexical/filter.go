@@ -1,69 +1,179 @@
 package lexical
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math/bits"
 	"slices"
 )
 
-// Where returns the live documents for which keep holds.
-func (r *Reader) Where(keep func(c *Columns, doc uint32) bool) *Set {
-	return r.where(func(*part) bool { return true }, keep)
+// Column names a column whose values can choose documents.
+type Column uint8
+
+const (
+	BySource Column = iota
+	ByProvider
+	ByType
+	ByRole
+	ByScope
+	byFlags
+)
+
+// Where returns the live documents whose value in a column keep accepts.
+func (r *Reader) Where(column Column, keep func(v uint32) bool) *Set {
+	return r.Live().Keep(column, keep)
 }
 
-// where skips the segments for which may is false.
-func (r *Reader) where(may func(p *part) bool, keep func(c *Columns, doc uint32) bool) *Set {
-	s := r.Empty()
+// Keep takes out the documents whose value in a column keep refuses. It changes and returns s, as do the other methods that keep. What
+// they cost follows the documents in the set, so the filter that leaves least comes first.
+func (s *Set) Keep(column Column, keep func(v uint32) bool) *Set {
+	var table [256]uint8
+	for v := range table {
+		if column >= ByType && keep(uint32(v)) {
+			table[v] = 1
+		}
+	}
+	return s.narrow(nil, func(c *Columns, words []uint64) {
+		switch column {
+		case BySource:
+			keepNumbers(words, c.source, 4, keep)
+		case ByProvider:
+			keepNumbers(words, c.provider, 2, keep)
+		case ByType:
+			keepBytes(words, c.typ, &table)
+		case ByRole:
+			keepBytes(words, c.role, &table)
+		case ByScope:
+			keepBytes(words, c.scope, &table)
+		case byFlags:
+			keepBytes(words, c.flagBytes, &table)
+		}
+	})
+}
+
+// verdict is what the bounds of a segment say about a filter.
+type verdict uint8
+
+const (
+	open verdict = iota // its rows decide
+	none
+	every
+)
+
+// narrow applies a filter segment by segment. Rows are only read where documents are left and the bounds do not decide.
+func (s *Set) narrow(bounds func(c *Columns) verdict, keep func(c *Columns, words []uint64)) *Set {
 	var work Work
-	for _, p := range r.parts {
-		if !may(p) {
+	for _, p := range s.reader.parts {
+		words := p.of(s)
+		left := countBits(words)
+		decided := open
+		if bounds != nil {
+			decided = bounds(p.columns)
+		}
+		if decided == none {
+			clear(words)
+		}
+		if left == 0 || decided != open {
 			work.SegmentsSkipped++
 			continue
 		}
 		work.Segments++
-		fill(p.of(s), p)
-		p.keep(p.of(s), keep, &work)
-	}
-	r.work.add(work)
-	return s
-}
-
-// keep clears the bits for which keep does not hold.
-func (p *part) keep(words []uint64, keep func(c *Columns, doc uint32) bool, work *Work) {
-	c := p.columns
-	for i, w := range words {
-		var kept uint64
-		for left := w; left != 0; left &= left - 1 {
-			bit := left & -left
-			if keep(c, uint32(64*i)+uint32(bits.TrailingZeros64(bit))) {
-				kept |= bit
-			}
-			work.Rows++
-		}
-		words[i] = kept
-	}
-}
-
-// Eligible returns the live documents that ranked search may find.
-func (r *Reader) Eligible() *Set { return r.Live().KeepEligible() }
-
-// KeepEligible takes out what ranked search may not find, at the cost of the documents in the set. It changes and returns s.
-func (s *Set) KeepEligible() *Set {
-	var work Work
-	for _, p := range s.reader.parts {
-		p.keep(p.of(s), (*Columns).Eligible, &work)
+		work.Rows += uint64(left)
+		keep(p.columns, words)
 	}
 	s.reader.work.add(work)
 	return s
 }
 
-// Between returns the live timed documents with from <= time < to, in Unix milliseconds. Segments outside are skipped by their bounds.
-func (r *Reader) Between(from, to int64) *Set {
-	return r.where(func(p *part) bool {
-		c := p.columns
-		return c.timed > 0 && c.maxTime >= from && c.minTime < to
-	}, func(c *Columns, doc uint32) bool {
-		t := c.rawTime(doc)
-		return t != untimed && t >= from && t < to
+func keepEach(words []uint64, keep func(doc uint32) bool) {
+	for i, w := range words {
+		for left := w; left != 0; left &= left - 1 {
+			if !keep(uint32(64*i + bits.TrailingZeros64(left))) {
+				words[i] &^= left & -left
+			}
+		}
+	}
+}
+
+// keepBytes looks 64 documents at once up in a table of 0 and 1, without a branch.
+func keepBytes(words []uint64, column []byte, table *[256]uint8) {
+	for i, w := range words {
+		if w == 0 {
+			continue
+		}
+		var kept uint64
+		for j, v := range column[64*i : min(64*i+64, len(column))] {
+			kept |= uint64(table[v]) << (j & 63)
+		}
+		words[i] = w & kept
+	}
+}
+
+// keepNumbers asks once a run of equal numbers: documents of one session lie together.
+func keepNumbers(words []uint64, column []byte, width int, keep func(v uint32) bool) {
+	eachRun(words, column, width, func(i int, run uint64, v uint32) {
+		if !keep(v) {
+			words[i] &^= run
+		}
+	})
+}
+
+// eachRun visits the documents in pieces of equal numbers of a width of 2 or 4 bytes: documents of a word as bits, and their number.
+func eachRun(words []uint64, column []byte, width int, visit func(i int, run uint64, v uint32)) {
+	for i, w := range words {
+		if w == 0 {
+			continue
+		}
+		block := column[64*width*i : min(64*width*(i+1), len(column))]
+		if bytes.Equal(block[width:], block[:len(block)-width]) { // all are equal
+			visit(i, w, number(block, width))
+			continue
+		}
+		for w != 0 {
+			v, run := number(block[width*bits.TrailingZeros64(w):], width), uint64(0)
+			for ; w != 0 && number(block[width*bits.TrailingZeros64(w):], width) == v; w &= w - 1 {
+				run |= w & -w
+			}
+			visit(i, run, v)
+		}
+	}
+}
+
+func number(column []byte, width int) uint32 {
+	if width == 2 {
+		return uint32(binary.LittleEndian.Uint16(column))
+	}
+	return binary.LittleEndian.Uint32(column)
+}
+
+// Eligible returns the live documents that ranked search may find.
+func (r *Reader) Eligible() *Set { return r.Live().KeepEligible() }
+
+// KeepEligible takes out what ranked search may not find.
+func (s *Set) KeepEligible() *Set {
+	return s.Keep(byFlags, func(v uint32) bool { return v&flagEligible != 0 })
+}
+
+// KeepCopies takes out what carries no proven copy claim.
+func (s *Set) KeepCopies() *Set {
+	return s.Keep(byFlags, func(v uint32) bool { return v&flagCopy != 0 })
+}
+
+// KeepBetween keeps the timed documents with from <= time < to, in Unix milliseconds. Bounds decide about most segments.
+func (s *Set) KeepBetween(from, to int64) *Set {
+	return s.narrow(func(c *Columns) verdict {
+		switch {
+		case c.timed == 0 || c.maxTime < from || c.minTime >= to:
+			return none
+		case c.timed == c.docs && c.minTime >= from && c.maxTime < to:
+			return every
+		}
+		return open
+	}, func(c *Columns, words []uint64) {
+		keepEach(words, func(doc uint32) bool {
+			t := c.rawTime(doc)
+			return t != untimed && t >= from && t < to
+		})
 	})
 }
 
@@ -78,13 +188,34 @@ func (r *Reader) InSessions(ordinals []uint32) *Set {
 	for _, o := range sorted {
 		wanted[o/64] |= 1 << (o % 64)
 	}
-	return r.where(func(p *part) bool {
-		i, _ := slices.BinarySearch(sorted, p.columns.minSession)
-		return i < len(sorted) && sorted[i] <= p.columns.maxSession
-	}, func(c *Columns, doc uint32) bool {
-		o := c.Session(doc)
-		return uint64(o/64) < uint64(len(wanted)) && wanted[o/64]>>(o%64)&1 != 0
+	return r.Live().narrow(func(c *Columns) verdict {
+		if i, _ := slices.BinarySearch(sorted, c.minSession); i == len(sorted) || sorted[i] > c.maxSession {
+			return none
+		}
+		return open
+	}, func(c *Columns, words []uint64) {
+		keepNumbers(words, c.session, 4, func(o uint32) bool {
+			return uint64(o/64) < uint64(len(wanted)) && wanted[o/64]>>(o%64)&1 != 0
+		})
 	})
+}
+
+// Sessions counts the distinct sessions of the documents.
+func (s *Set) Sessions() int {
+	count := 0
+	var seen []uint64
+	for _, p := range s.reader.parts {
+		eachRun(p.of(s), p.columns.session, 4, func(_ int, _ uint64, v uint32) {
+			for int(v/64) >= len(seen) {
+				seen = append(seen, 0)
+			}
+			if bit := uint64(1) << (v % 64); seen[v/64]&bit == 0 {
+				seen[v/64] |= bit
+				count++
+			}
+		})
+	}
+	return count
 }
 
 // TermSet returns the live documents whose field has exactly this value (for Body: this token).

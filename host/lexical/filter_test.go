@@ -62,10 +62,25 @@ func TestFilters(t *testing.T) {
 	checkSet(t, l, r.Live(), func(int) bool { return true })
 	checkSet(t, l, r.Empty(), func(int) bool { return false })
 	checkSet(t, l, r.Eligible(), func(i int) bool { return row(i).Eligible })
-	checkSet(t, l, r.Where(func(c *Columns, doc uint32) bool { return c.Scope(doc) == 1 && c.Role(doc) == 2 }),
-		func(i int) bool { return row(i).Scope == 1 && row(i).Role == 2 })
+	checkSet(t, l, r.Live().KeepCopies(), func(i int) bool { return row(i).Copy })
+	is := func(n uint32) func(uint32) bool { return func(v uint32) bool { return v == n } }
+	checkSet(t, l, r.Where(ByScope, is(1)).Keep(ByRole, is(2)), func(i int) bool { return row(i).Scope == 1 && row(i).Role == 2 })
+	checkSet(t, l, r.Where(ByType, is(3)), func(i int) bool { return row(i).Type == 3 })
+	for _, n := range []uint32{0, 1, 7, 9999} {
+		checkSet(t, l, r.Where(BySource, is(n)), func(i int) bool { return row(i).Source == n })
+		checkSet(t, l, r.Eligible().Keep(ByProvider, is(n)), func(i int) bool { return row(i).Eligible && uint32(row(i).Provider) == n })
+	}
+	scoped, distinct := r.Where(ByScope, is(1)), map[uint32]bool{}
+	for i, doc := range l.docs {
+		if scoped.Has(doc) {
+			distinct[row(i).Session] = true
+		}
+	}
+	if got := scoped.Sessions(); got != len(distinct) {
+		t.Errorf("%d sessions, want %d", got, len(distinct))
+	}
 	for _, span := range [][2]int64{{0, 10}, {0, 1}, {640, 2650}, {-5, 0}, {6990, 1 << 60}, {50, 50}, {90, 20}} {
-		checkSet(t, l, r.Between(span[0], span[1]), func(i int) bool { return row(i).Timed && row(i).Time >= span[0] && row(i).Time < span[1] })
+		checkSet(t, l, r.Live().KeepBetween(span[0], span[1]), func(i int) bool { return row(i).Timed && row(i).Time >= span[0] && row(i).Time < span[1] })
 	}
 	for _, sessions := range [][]uint32{nil, {0}, {3, 3, 17}, {34, 2, 9999}, {1 << 20}} {
 		checkSet(t, l, r.InSessions(sessions), func(i int) bool { return slices.Contains(sessions, row(i).Session) })
@@ -80,8 +95,9 @@ func TestFiltersSkipSegments(t *testing.T) {
 		run  func()
 		max  uint64 // segments read
 	}{
-		{"between", func() { l.reader.Between(0, 100) }, 1},
-		{"nowhere", func() { l.reader.Between(1<<50, 1<<51) }, 0},
+		{"between", func() { l.reader.Live().KeepBetween(0, 100) }, 1},
+		{"nowhere", func() { l.reader.Live().KeepBetween(1<<50, 1<<51) }, 0},
+		{"what is empty", func() { l.reader.Empty().Keep(BySource, func(uint32) bool { return true }) }, 0},
 		{"first sessions", func() { l.reader.InSessions([]uint32{0, 1}) }, 1},
 		{"no such session", func() { l.reader.InSessions([]uint32{77_777}) }, 0},
 	} {
@@ -95,6 +111,22 @@ func TestFiltersSkipSegments(t *testing.T) {
 		if c.max == 0 && after.Rows != before.Rows {
 			t.Errorf("%s: rows were read", c.name)
 		}
+	}
+}
+
+// What a filter leaves out is not decoded: segments without one of its documents are not ranked.
+func TestFiltersSaveWork(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t, randomSamples(rand.New(rand.NewPCG(5, 5)), 700, 10), nil, 64, 200, 1, 63)
+	work := func(filter *Set) Work {
+		return find(t, l.reader, Query{Terms: QueryTerms("often stretches"), Limit: 10, Filter: filter}).Work
+	}
+	whole, few, nothing := work(nil), work(l.reader.InSessions([]uint32{0, 1})), work(l.reader.Empty())
+	if segments := uint64(len(l.reader.Segments())); few.Segments != 1 || few.SegmentsSkipped != segments-1 || nothing.SegmentsSkipped != segments {
+		t.Errorf("few: %+v, nothing: %+v", few, nothing)
+	}
+	if few.Postings > 2*64 || whole.Postings < 700 || nothing.Postings != 0 || few.Rows > 40 {
+		t.Errorf("whole: %+v, few: %+v, nothing: %+v", whole, few, nothing)
 	}
 }
 
@@ -199,9 +231,9 @@ func TestLongValues(t *testing.T) {
 func TestSetOperations(t *testing.T) {
 	t.Parallel()
 	l := filterLibrary(t)
-	even := l.reader.Where(func(c *Columns, doc uint32) bool { return c.ID(doc)%2 == 0 })
-	third := l.reader.Where(func(c *Columns, doc uint32) bool { return c.ID(doc)%3 == 0 })
-	id := func(i int) uint64 { return l.samples[i].row.ID }
+	even := l.reader.Where(ByType, func(v uint32) bool { return v%2 == 0 })
+	third := l.reader.Where(ByType, func(v uint32) bool { return v%3 == 0 })
+	id := func(i int) uint8 { return l.samples[i].row.Type }
 	checkSet(t, l, even.Clone().And(third), func(i int) bool { return id(i)%6 == 0 })
 	checkSet(t, l, even.Clone().AndNot(third), func(i int) bool { return id(i)%2 == 0 && id(i)%3 != 0 })
 	checkSet(t, l, even.Clone().Or(third), func(i int) bool { return id(i)%2 == 0 || id(i)%3 == 0 })
@@ -228,7 +260,7 @@ func TestSetOperations(t *testing.T) {
 func TestListings(t *testing.T) {
 	t.Parallel()
 	l := filterLibrary(t)
-	set := l.reader.Where(func(c *Columns, doc uint32) bool { return c.Provider(doc) == 1 })
+	set := l.reader.Where(ByProvider, func(v uint32) bool { return v == 1 })
 	var rows []Row
 	set.Each(func(d Doc) bool {
 		row, ok := l.reader.Row(d)

@@ -42,9 +42,9 @@ func TestSearchByTheBook(t *testing.T) {
 		for range 12 {
 			terms := randomQuery(r)
 			limit := 1 + r.IntN(400)
-			provider := uint16(r.IntN(3))
-			set := l.reader.Where(func(c *Columns, doc uint32) bool { return c.Provider(doc) == provider })
-			byProvider := func(i int) bool { return samples[i].row.Provider == provider }
+			provider := uint32(r.IntN(3))
+			set := l.reader.Where(ByProvider, func(v uint32) bool { return v == provider })
+			byProvider := func(i int) bool { return uint32(samples[i].row.Provider) == provider }
 			l.checkResult(t, find(t, l.reader, Query{Terms: terms, Limit: limit}), l.rank(terms, nil, nil), limit)
 			l.checkResult(t, find(t, l.reader, Query{Terms: terms, Limit: limit, Weights: weights}), l.rank(terms, weights, nil), limit)
 			l.checkResult(t, find(t, l.reader, Query{Terms: terms, Limit: limit, Filter: set}), l.rank(terms, nil, byProvider), limit)

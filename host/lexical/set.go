@@ -67,9 +67,11 @@ func (s *Set) Clone() *Set {
 }
 
 // Count returns the number of documents.
-func (s *Set) Count() int {
+func (s *Set) Count() int { return countBits(s.bits) }
+
+func countBits(words []uint64) int {
 	n := 0
-	for _, w := range s.bits {
+	for _, w := range words {
 		n += bits.OnesCount64(w)
 	}
 	return n

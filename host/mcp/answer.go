@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/agenthistory/ctx/host/redact"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
 
@@ -21,6 +22,8 @@ type answer struct {
 type frame struct {
 	id   json.RawMessage
 	most int // bytes that the line of a success may have
+
+	redact *redact.Redactor // for what the answer holds; nil: nothing is taken out
 }
 
 const (

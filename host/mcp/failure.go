@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 // typed are the codes that a tool error may have, besides the semantic_ ones. Anything else is internal.
@@ -52,5 +53,5 @@ func failed(code, text string, object map[string]any) *answer {
 	if err != nil {
 		structured = []byte(`{"error":"internal","error_code":"internal"}`)
 	}
-	return &answer{text: oneLine(text), structured: structured, code: code}
+	return &answer{text: onscreen.Line(text), structured: structured, code: code}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 // object reads members of a JSON object by path.
@@ -145,5 +147,5 @@ func cell(value any) string {
 	if value == nil {
 		return "-"
 	}
-	return strings.ReplaceAll(oneLine(clip(fmt.Sprint(value), maxCell)), "|", `\|`)
+	return strings.ReplaceAll(onscreen.Line(clip(fmt.Sprint(value), maxCell)), "|", `\|`)
 }

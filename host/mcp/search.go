@@ -33,6 +33,7 @@ func (s *Server) search(ctx context.Context, args arguments, f *frame) (*answer,
 		}
 	}
 	service := s.Search()
+	service.Redact = f.redact
 	req := searchRequest(args)
 	if err := service.Check(req); err != nil {
 		return nil, err

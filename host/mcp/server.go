@@ -14,6 +14,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/redact"
 	"github.com/agenthistory/ctx/host/search"
 )
 
@@ -46,6 +47,8 @@ type Server struct {
 	Search func() *search.Service
 	// Wake asks the background process to look for changes and tells whether it was reached; nil: there is none.
 	Wake func(context.Context) bool
+	// Redact gives what takes secrets out of the answer of one call; nil, or giving nil: nothing is taken out.
+	Redact func() *redact.Redactor
 	// Record is called after a call was delivered; nil: nobody counts.
 	Record func(Delivery)
 	// Log takes what went wrong inside; nil: nobody listens.
@@ -187,8 +190,28 @@ func (s *Server) run(c *call, f *frame) (a *answer, err error) {
 	if bound, given := args.integer("max_bytes"); given {
 		f.most = int(bound)
 	}
-	return c.tool.run(s, c.ctx, args, f)
+	if !c.tool.recorded || s.Redact == nil {
+		return c.tool.run(s, c.ctx, args, f)
+	}
+	if f.redact = s.Redact(); f.redact == nil {
+		return c.tool.run(s, c.ctx, args, f)
+	}
+	room := len(redactedMember) + quotedLen(redactedLine) - 2
+	f.most -= room
+	a, err = c.tool.run(s, c.ctx, args, f)
+	f.most += room
+	if err == nil && a.code == "" {
+		a.text += redactedLine
+		a.structured = append([]byte("{"+redactedMember), a.structured[1:]...)
+	}
+	return a, err
 }
+
+// What an answer says when secrets are taken out.
+const (
+	redactedMember = `"redacted":true,`
+	redactedLine   = "secrets are redacted: [redacted:<kind>] stands for one\n"
+)
 
 func (s *Server) log(format string, args ...any) {
 	if s.Log != nil {

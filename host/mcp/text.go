@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 	"github.com/agenthistory/ctx/host/record"
 	"github.com/agenthistory/ctx/host/search"
 )
@@ -36,7 +36,7 @@ func (s *summary) line(format string, args ...any) {
 // field writes a key with its value; an empty value writes nothing.
 func (s *summary) field(indent int, key string, value any) {
 	if text := fmt.Sprint(value); text != "" {
-		s.line("%*s%s: %s", indent, "", key, oneLine(text))
+		s.line("%*s%s: %s", indent, "", key, onscreen.Line(text))
 	}
 }
 
@@ -60,31 +60,6 @@ func clip(text string, n int) string {
 		}
 	}
 	return b.String()
-}
-
-// oneLine makes recorded text harmless: one line, with controls and bidirectional formatting shown as escapes.
-func oneLine(text string) string {
-	text = strings.ReplaceAll(text, "\n", " ")
-	if strings.IndexFunc(text, hazardous) < 0 && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case !hazardous(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-func hazardous(r rune) bool {
-	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c ||
-		r == 0x2028 || r == 0x2029
 }
 
 // more says how many rows the text leaves out.
@@ -111,7 +86,7 @@ func searchText(view *history.View, a *search.Answer, compact bool) string {
 		s.coverage(&a.Coverage)
 	}
 	for _, note := range a.Notes() {
-		s.line("note: %s", clip(oneLine(note), maxQuoted))
+		s.line("note: %s", clip(onscreen.Line(note), maxQuoted))
 	}
 	if n := a.Coverage.UnknownWorkspace; n != nil && *n > 0 {
 		s.line("unknown_workspace_sessions: %d", *n)
@@ -132,17 +107,17 @@ func searchText(view *history.View, a *search.Answer, compact bool) string {
 
 func (s *summary) hit(view *history.View, r *search.Row, compact bool) {
 	session, event := view.OwnSession(r.Session), view.OwnEvent(r.Event)
-	s.line("\n%d. %s", r.Rank, oneLine(clip(r.Title, maxCell)))
+	s.line("\n%d. %s", r.Rank, onscreen.Line(clip(r.Title, maxCell)))
 	s.field(3, "ctx_session_id", session)
 	s.field(3, "ctx_event_id", event)
 	if compact {
-		s.field(3, "snippet", clip(r.Snippet, compactSnippet/2))
+		s.field(3, "snippet", clip(r.Readable, compactSnippet/2))
 		return
 	}
 	s.field(3, "provider", r.Provider)
 	s.field(3, "timestamp", r.Timestamp)
 	s.gone(3, r.SourceState)
-	s.field(3, "snippet", clip(r.Snippet, maxQuoted))
+	s.field(3, "snippet", clip(r.Readable, maxQuoted))
 	short := strings.NewReplacer(r.SessionID, session, r.EventID, event)
 	for _, command := range r.Commands[:min(2, len(r.Commands))] {
 		s.field(3, "next", clip(short.Replace(command), maxQuoted))
@@ -268,7 +243,7 @@ func (s *summary) block(view *history.View, n int, row []byte, id record.Digest)
 	if e.Role == "" {
 		e.Role = "-"
 	}
-	s.line("\n%s", oneLine(strings.TrimSpace(fmt.Sprintf("%d. #%d %s %s %s", n, e.Sequence, e.Role, e.Type, e.Occurred))))
+	s.line("\n%s", onscreen.Line(strings.TrimSpace(fmt.Sprintf("%d. #%d %s %s %s", n, e.Sequence, e.Role, e.Type, e.Occurred))))
 	s.field(3, "ctx_event_id", view.OwnEvent(id))
 	s.field(3, "activity", clip(string(e.Activity), maxEventText))
 	s.field(3, "text", clip(e.Text, maxEventText))

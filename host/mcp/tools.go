@@ -17,6 +17,7 @@ type tool struct {
 	name, title, about string
 	properties         []property
 	exclusive          []string // arguments that exclude each other
+	recorded           bool     // it gives out what was recorded
 	run                func(*Server, context.Context, arguments, *frame) (*answer, error)
 }
 
@@ -33,7 +34,7 @@ var tools = []tool{
 		about: "The agent history sources found on this machine, with the names that search.source_roots and search.source_groups take." + private,
 	},
 	{
-		name: "search", title: "Search", run: (*Server).search,
+		name: "search", title: "Search", run: (*Server).search, recorded: true,
 		about: "Search the indexed history of coding agents: messages, tool calls and tool results, of primary and subagent sessions. Rare words count more, and in short queries events with every word come first. " +
 			"Read on with show_session or show_event. Pass compact:true for short rows (ids, title, time, a snippet of 160 characters)." + private,
 		exclusive: []string{"content_scope", "event_type"},
@@ -62,7 +63,7 @@ var tools = []tool{
 		},
 	},
 	{
-		name: "show_session", title: "Show Session", run: (*Server).showSession,
+		name: "show_session", title: "Show Session", run: (*Server).showSession, recorded: true,
 		about: "Read one page of a stored session transcript. While pagination.has_more is true, call again with the same ctx_session_id and mode and cursor set to pagination.next_cursor. " +
 			"After cursor_stale start again without a cursor." + private,
 		properties: []property{
@@ -74,7 +75,7 @@ var tools = []tool{
 		},
 	},
 	{
-		name: "show_event", title: "Show Event", run: (*Server).showEvent,
+		name: "show_event", title: "Show Event", run: (*Server).showEvent, recorded: true,
 		about: "Read one stored event completely, with its neighbours in the same session if wanted." + private,
 		properties: []property{
 			{name: "ctx_event_id", kind: text, required: true, about: "ctx event id, or its first 8 to 32 hex digits."},
@@ -84,7 +85,7 @@ var tools = []tool{
 		},
 	},
 	{
-		name: "query_events", title: "Query Events", run: (*Server).queryEvents,
+		name: "query_events", title: "Query Events", run: (*Server).queryEvents, recorded: true,
 		about: "Read one page of the stored events in order of time, with exact filters. While next_cursor is not null, call again with the same filters and cursor set to it. " +
 			"Where an event is too large, use content text or none, or the command `ctx list events --format jsonl`." + private,
 		properties: []property{

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 func (s *Server) showSession(ctx context.Context, args arguments, f *frame) (*answer, error) {
@@ -19,6 +20,7 @@ func (s *Server) showSession(ctx context.Context, args arguments, f *frame) (*an
 	defer s.archive.release(p)
 	view := p.view(s.Store)
 	defer view.Close()
+	view.Redact = f.redact
 	cursor := args.text("cursor")
 	if cursor != "" { // one of an earlier generation is stale, also when its session is gone since
 		if err := view.CheckCursor(cursor); err != nil {
@@ -72,6 +74,7 @@ func (s *Server) showEvent(ctx context.Context, args arguments, f *frame) (*answ
 	defer s.archive.release(p)
 	view := p.view(s.Store)
 	defer view.Close()
+	view.Redact = f.redact
 	found, err := view.Window(ctx, args.text("ctx_event_id"), int(before), int(after))
 	if err != nil {
 		return nil, err
@@ -103,7 +106,7 @@ func (s *Server) queryEvents(ctx context.Context, args arguments, f *frame) (*an
 	if !ok {
 		return a, err
 	}
-	return &answer{text: "event query failed: " + oneLine(fault.From(err).Message), structured: object, code: fault.Code(err)}, nil
+	return &answer{text: "event query failed: " + onscreen.Line(fault.From(err).Message), structured: object, code: fault.Code(err)}, nil
 }
 
 func (s *Server) eventPage(ctx context.Context, args arguments, f *frame) (*answer, error) {
@@ -125,6 +128,7 @@ func (s *Server) eventPage(ctx context.Context, args arguments, f *frame) (*answ
 		return nil, err
 	}
 	defer events.Close()
+	events.Redact(f.redact)
 	page, err := events.Page(ctx, history.PageLimits{Events: history.PageEvents, RecordBytes: maxLine / 8})
 	if err != nil {
 		return nil, err

@@ -23,6 +23,8 @@ type Answer struct {
 	Relaxed          []string         `json:"relaxed,omitempty"` // near, phrases, fields, exclusions: read as plain words, as nothing passed
 	Expansions       []Expansion      `json:"expansions,omitempty"`
 	Explain          *Explanation     `json:"explain,omitempty"`
+
+	blank bool // an alternative without text was left out
 }
 
 // Filters repeats the resolved request.
@@ -142,6 +144,7 @@ type Row struct {
 	Visibility        string          `json:"visibility"`
 
 	// For text output only.
+	Readable       string        `json:"-"` // the snippet with the escapes of JSON decoded
 	Type           string        `json:"-"` // event type
 	Role           string        `json:"-"`
 	ShortSession   string        `json:"-"` // compact ids, set when Request.ShortIDs was

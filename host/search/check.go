@@ -33,6 +33,7 @@ type query struct {
 	snippet      int // most grapheme clusters of a snippet
 	scope        record.ContentScope
 	since        int64 // Unix ms, valid when filters.Since is set
+	blank        bool  // an alternative without text was left out
 	filters      Filters
 	retrieval    Retrieval
 }
@@ -149,9 +150,11 @@ func (q *query) checkQuery() error {
 	total := 0
 	for _, text := range given {
 		total += len(text)
-		if text = strings.TrimSpace(text); text != "" {
-			q.alternatives = append(q.alternatives, text)
+		if text = strings.TrimSpace(text); text == "" {
+			q.blank = true
+			continue
 		}
+		q.alternatives = append(q.alternatives, text)
 	}
 	if total > maxQueryBytes {
 		return invalid("a query has at most %d bytes", maxQueryBytes)

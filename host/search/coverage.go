@@ -40,113 +40,51 @@ func (r *run) coverage(empty bool) (Coverage, error) {
 // extent is how much was searched, and what the last refresh said about it.
 type extent struct {
 	events, sessions int
+	sources          *sourceFilter    // nil: every source
 	receipt          *refresh.Receipt // nil: not known
 	retained         int              // of all sources, without source filters and with a receipt
 }
 
 // Keys of what a long-lived process counts once a generation.
 type (
-	extentKey   struct{} // wholeExtent
+	extentKey   struct{} // extent of a search without filters
 	retainedKey struct{} // retained sources of the whole archive
 )
 
-// measure starts to count what the query is matched against and returns a function that waits for the counts. Without filters the
-// columns of the whole archive are read, which a second processor does while candidates are fetched.
+// measure starts to count what the query is matched against, which a second processor does while candidates are fetched. It returns
+// a function that waits for the counts.
 func (r *run) measure() func() (extent, error) {
+	count := func(docs *lexical.Set) extent { return extent{events: docs.Count(), sessions: docs.Sessions()} }
+	var docs *lexical.Set
 	if !r.filter.plain() {
-		return sync.OnceValues(func() (extent, error) {
-			docs := r.documents()
-			e := extent{events: docs.Count(), sessions: sessionsOf(r.gen.Lexical(), docs)}
-			err := r.addReceipt(&e)
-			return e, err
-		})
+		docs = r.documents()
 	}
-	type counts struct {
-		extent
-		err error
-	}
-	counted := make(chan counts, 1)
-	go func() {
-		e, err := core.Kept(r.gen, extentKey{}, func() (extent, error) { return wholeExtent(r.gen.Lexical()), nil })
-		if err == nil {
-			err = r.addReceipt(&e)
+	counted := sync.OnceValues(func() (e extent, err error) {
+		if docs != nil {
+			e = count(docs)
+		} else {
+			e, _ = core.Kept(r.gen, extentKey{}, func() (extent, error) { return count(r.gen.Lexical().Eligible()), nil })
 		}
-		counted <- counts{e, err}
-	}()
-	return sync.OnceValues(func() (extent, error) {
-		c := <-counted
-		return c.extent, c.err
-	})
-}
-
-// addReceipt reads the receipt, and counts the retained sources when that is of use.
-func (r *run) addReceipt(e *extent) (err error) {
-	e.receipt = r.service.receipt()
-	if e.receipt != nil && r.filter.sources == nil {
-		e.retained, err = core.Kept(r.gen, retainedKey{}, func() (int, error) {
-			all, err := selection.SelectSources(r.gen, func(*core.Certificate) bool { return true })
-			return all.Retained, err
-		})
-	}
-	return err
-}
-
-// tally counts distinct sessions. Documents of one session lie together, so most of them cost one comparison.
-type tally struct {
-	seen  selection.Ordinals
-	count int
-	last  int64 // -1 before the first
-}
-
-func (t *tally) add(session uint32) {
-	if int64(session) == t.last {
-		return
-	}
-	t.last = int64(session)
-	if !t.seen.Has(session) {
-		t.seen.Add(session)
-		t.count++
-	}
-}
-
-func wholeExtent(reader *lexical.Reader) extent {
-	t, events := tally{last: -1}, 0
-	for i := range reader.Segments() {
-		c, dead := reader.Columns(i), reader.Deleted(i)
-		if dead != nil && dead.IsEmpty() {
-			dead = nil
-		}
-		for doc := range c.Docs() {
-			if c.Eligible(doc) && (dead == nil || !dead.Contains(doc)) {
-				events++
-				t.add(c.Session(doc))
+		if r.filter.sources != nil {
+			if e.sources, err = r.filter.sources(); err != nil {
+				return e, err
 			}
 		}
-	}
-	return extent{events: events, sessions: t.count}
-}
-
-// sessionsOf counts the distinct sessions of a set.
-func sessionsOf(reader *lexical.Reader, set *lexical.Set) int {
-	t := tally{last: -1}
-	var columns *lexical.Columns
-	var segment uint32
-	set.Each(func(d lexical.Doc) bool {
-		if columns == nil || d.Segment != segment {
-			i, ok := reader.Index(d.Segment)
-			if !ok {
-				return true
-			}
-			columns, segment = reader.Columns(i), d.Segment
+		e.receipt = r.service.receipt()
+		if e.receipt != nil && e.sources == nil {
+			e.retained, err = core.Kept(r.gen, retainedKey{}, func() (int, error) {
+				all, err := selection.SelectSources(r.gen, func(*core.Certificate) bool { return true })
+				return all.Retained, err
+			})
 		}
-		t.add(columns.Session(d.Doc))
-		return true
+		return e, err
 	})
-	return t.count
+	go func() { _, _ = counted() }()
+	return counted
 }
 
 func (r *run) countSources(c *Coverage, e extent) {
-	s := r.filter.sources
+	s := e.sources
 	if s == nil {
 		c.Sources = int(r.gen.Manifest().Stats.Sources)
 		if e.receipt != nil {
@@ -205,7 +143,7 @@ func (r *run) unknownWorkspace() (int, error) {
 	if set, err = r.withoutCollapsed(set.And(r.filter.unknown)); err != nil {
 		return 0, err
 	}
-	return sessionsOf(r.gen.Lexical(), set), nil
+	return set.Sessions(), nil
 }
 
 // relaxations names every filter that, dropped alone, gives matches. They are counted in the index; no source is opened.

@@ -33,7 +33,7 @@ type TermReport struct {
 	Words     []string  `json:"words,omitempty"`
 }
 
-// HitReport is the score of one row: the sum of the terms x class weight x coverage share. A row without ranking words has no terms.
+// HitReport is the score of one row: the sum of the terms x class weight x coverage share x neighbours. A row without ranking words has no terms.
 type HitReport struct {
 	Rank    int             `json:"rank"`
 	Event   string          `json:"ctx_event_id"`
@@ -43,6 +43,7 @@ type HitReport struct {
 	Covered int             `json:"covered_terms"`
 	Share   Decimal32       `json:"coverage_share"`
 	Whole   bool            `json:"whole"`
+	Near    Decimal32       `json:"neighbours"` // above 1 where words stand together as they do in the query
 	Score   Decimal32       `json:"score"`
 }
 
@@ -106,16 +107,18 @@ func (r *run) explain(found []result, rows []Row) (*Explanation, error) {
 			report.Term = string(r.said.terms[t])
 		} else {
 			report.Term = r.said.expansions[g].Prefix + "*"
-			for _, word := range r.said.groups[g] {
-				report.Words = append(report.Words, string(word))
+			if r.service.Redact == nil { // a word of the index alone does not tell whether it is a secret
+				for _, word := range r.said.groups[g] {
+					report.Words = append(report.Words, string(word))
+				}
 			}
 		}
 		e.Terms = append(e.Terms, report)
 	}
 	for i := range found {
-		hit := HitReport{Rank: i + 1, Event: rows[i].EventID, Terms: []HitTermReport{}, Whole: found[i].whole, Weight: 1, Share: 1, Score: rows[i].Score}
+		hit := HitReport{Rank: i + 1, Event: rows[i].EventID, Terms: []HitTermReport{}, Whole: found[i].whole, Weight: 1, Share: 1, Near: Decimal32(found[i].gain), Score: rows[i].Score}
 		if s := &scores.Docs[i]; len(s.Terms) > 0 {
-			hit.Tokens, hit.Weight, hit.Covered, hit.Share, hit.Score = s.Tokens, Decimal32(s.Weight), s.Covered, Decimal32(s.Share), Decimal32(s.Score)
+			hit.Tokens, hit.Weight, hit.Covered, hit.Share, hit.Score = s.Tokens, Decimal32(s.Weight), s.Covered, Decimal32(s.Share), Decimal32(s.Score*found[i].gain)
 			for t, one := range s.Terms {
 				if one.Frequency > 0 {
 					hit.Terms = append(hit.Terms, HitTermReport{e.Terms[t].Term, one.Frequency, e.Terms[t].IDF, Decimal32(one.TF), Decimal32(one.Score)})
@@ -130,6 +133,9 @@ func (r *run) explain(found []result, rows []Row) (*Explanation, error) {
 // Notes tells in one line each what the answer is about where that is not the query word by word.
 func (a *Answer) Notes() []string {
 	var notes []string
+	if a.blank {
+		notes = append(notes, "A query or term without text counts for nothing")
+	}
 	for _, c := range a.Corrections {
 		notes = append(notes, fmt.Sprintf("No event holds the word %q; %q was searched in its place", c.Word, c.Used))
 	}

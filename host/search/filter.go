@@ -2,26 +2,29 @@ package search
 
 import (
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
 
-// part is one filter, named as relaxations name it.
+// part is one filter, named as relaxations name it. It takes documents out of a set, at a cost that follows their number.
 type part struct {
-	name string
-	set  *lexical.Set
+	name   string
+	narrow func(*lexical.Set)
 }
 
 // filter is the AND of its parts, over discovery-eligible documents.
 type filter struct {
-	parts   []part
-	sources *sourceFilter // nil: every source
-	unknown *lexical.Set  // documents of unknown workspace, with a workspace filter
-	all     *lexical.Set  // what the query is matched against; nil until needed when there are no parts
+	parts   []part                        // the last one leaves least
+	sources func() (*sourceFilter, error) // nil: every source. Certificates are read when somebody asks
+	unknown *lexical.Set                  // documents of unknown workspace, with a workspace filter
+	all     *lexical.Set                  // what the query is matched against; nil until needed when there are no parts
 }
 
 // plain tells whether there is nothing to filter by.
@@ -35,20 +38,13 @@ func (r *run) documents() *lexical.Set {
 	return r.filter.all
 }
 
-// without returns the documents that pass every part but one, as a set of its own. Few documents left by the parts cost little.
+// without returns the documents that pass every part but one, as a set of its own.
 func (r *run) without(name string) *lexical.Set {
-	var set *lexical.Set
-	for _, p := range r.filter.parts {
-		switch {
-		case p.name == name:
-		case set == nil:
-			set = p.set.Clone()
-		default:
-			set.And(p.set)
+	set := r.gen.Lexical().Live()
+	for _, p := range slices.Backward(r.filter.parts) {
+		if p.name != name {
+			p.narrow(set)
 		}
-	}
-	if set == nil {
-		return r.gen.Lexical().Eligible()
 	}
 	return set.KeepEligible()
 }
@@ -64,26 +60,36 @@ func (r *run) buildFilter() (*filter, error) {
 	return f, nil
 }
 
-func (f *filter) add(name string, set *lexical.Set) { f.parts = append(f.parts, part{name, set}) }
+func (f *filter) add(name string, narrow func(*lexical.Set)) {
+	f.parts = append(f.parts, part{name, narrow})
+}
+
+func (f *filter) inside(name string, set *lexical.Set) {
+	f.add(name, func(s *lexical.Set) { s.And(set) })
+}
+
+func (f *filter) outside(name string, set *lexical.Set) {
+	f.add(name, func(s *lexical.Set) { s.AndNot(set) })
+}
+
+// by keeps the documents whose value in a column passes.
+func (f *filter) by(name string, column lexical.Column, keep func(v uint32) bool) {
+	f.add(name, func(s *lexical.Set) { s.Keep(column, keep) })
+}
 
 func (r *run) addEvent(f *filter) error {
-	reader := r.gen.Lexical()
 	if r.scope != record.ScopeAll {
 		weights := record.Weights(r.scope)
-		f.add("content_scope", reader.Where(func(c *lexical.Columns, doc uint32) bool { return weights[c.Type(doc)] > 0 }))
+		f.by("content_scope", lexical.ByType, func(v uint32) bool { return weights[v] > 0 })
 	}
-	if name := r.filters.EventType; name != "" {
-		set, err := selection.EventType(reader, name)
-		if err != nil {
-			return err
-		}
-		f.add("event_type", set)
+	if name := r.filters.EventType; name != "" { // all that can be asked for have codes
+		f.by("event_type", lexical.ByType, func(v uint32) bool { return v == uint32(record.TypeCode(name)) })
 	}
 	if r.filters.PrimaryOnly {
-		f.add("primary_only", selection.Scope(reader, record.ScopePrimary))
+		f.by("primary_only", lexical.ByScope, func(v uint32) bool { return v == uint32(record.ScopePrimary) })
 	}
 	if r.filters.Since != "" {
-		f.add("since", reader.Between(r.since, math.MaxInt64))
+		f.add("since", func(s *lexical.Set) { s.KeepBetween(r.since, math.MaxInt64) })
 	}
 	return nil
 }
@@ -94,7 +100,7 @@ func (r *run) addPlace(f *filter) error {
 		if err != nil {
 			return err
 		}
-		f.add("workspace", w.Matches)
+		f.inside("workspace", w.Matches)
 		f.unknown = w.Unknown
 	}
 	if value := r.filters.File; value != "" {
@@ -102,7 +108,7 @@ func (r *run) addPlace(f *filter) error {
 		if err != nil {
 			return err
 		}
-		f.add("file", set)
+		f.inside("file", set)
 	}
 	return nil
 }
@@ -116,7 +122,7 @@ func (r *run) addSessions(f *filter) error {
 			return err
 		}
 		r.filters.Session = s.ID.String()
-		f.add("session", reader.InSessions([]uint32{s.Ordinal}))
+		f.inside("session", reader.InSessions([]uint32{s.Ordinal}))
 		return nil
 	}
 	var excluded []uint32
@@ -129,7 +135,7 @@ func (r *run) addSessions(f *filter) error {
 		excluded = append(excluded, s.Ordinal)
 	}
 	if len(excluded) > 0 {
-		f.add("exclude_session", outside(reader, excluded))
+		f.outside("exclude_session", reader.InSessions(excluded))
 	}
 	if r.req.IncludeCurrent {
 		return nil
@@ -140,31 +146,30 @@ func (r *run) addSessions(f *filter) error {
 	}
 	own, err := callerSessions(r.gen, provider, id)
 	if err == nil && len(own) > 0 {
-		f.add("current_session", outside(reader, own))
+		f.outside("current_session", reader.InSessions(own))
 	}
 	return err
-}
-
-func outside(reader *lexical.Reader, sessions []uint32) *lexical.Set {
-	return reader.Live().AndNot(reader.InSessions(sessions))
 }
 
 // sourceFilter is what the source filters together leave.
 type sourceFilter struct {
 	selection.Sources
-	byID  map[string]uint32 // ordinals of the indexed sources, for the refresh receipt
 	exact bool              // only the provider decides, so a source that is not indexed can be judged too
+	byID  map[string]uint32 // else: ordinals of the indexed sources, for the refresh receipt
 }
 
 // chooseSources keeps the sources that pass.
-func (r *run) chooseSources(f *filter, exact bool, keep func(*core.Certificate) bool) (err error) {
-	s := &sourceFilter{byID: map[string]uint32{}, exact: exact}
-	s.Sources, err = selection.SelectSources(r.gen, func(c *core.Certificate) bool {
-		s.byID[c.Source.String()] = c.Ordinal
-		return keep(c)
+func (r *run) chooseSources(f *filter, exact bool, keep func(*core.Certificate) bool) {
+	f.sources = sync.OnceValues(func() (s *sourceFilter, err error) {
+		s = &sourceFilter{byID: map[string]uint32{}, exact: exact}
+		s.Sources, err = selection.SelectSources(r.gen, func(c *core.Certificate) bool {
+			if !exact {
+				s.byID[c.Source.String()] = c.Ordinal
+			}
+			return keep(c)
+		})
+		return s, err
 	})
-	f.sources = s
-	return err
 }
 
 // addSources applies the filters that choose whole sources.
@@ -181,39 +186,40 @@ func (r *run) addSources(f *filter) error {
 			return err
 		}
 	}
-	kept := map[string]*selection.Ordinals{}
-	judge := func(name string, c *core.Certificate, keep bool) bool {
-		if kept[name] == nil {
-			kept[name] = &selection.Ordinals{}
-		}
+	byFormat, byRoute := &selection.Ordinals{}, &selection.Ordinals{}
+	judge := func(passed *selection.Ordinals, c *core.Certificate, keep bool) bool {
 		if keep {
-			kept[name].Add(c.Ordinal)
+			passed.Add(c.Ordinal)
 		}
 		return keep
 	}
-	err := r.chooseSources(f, fl.SourceFormat == "" && !named, func(c *core.Certificate) bool {
-		ok := true
-		if fl.Provider != "" {
-			ok = judge("provider", c, c.Provider == fl.Provider) && ok
-		}
-		if fl.SourceFormat != "" {
-			ok = judge("source_format", c, c.Format == fl.SourceFormat) && ok
-		}
-		if named {
-			ok = judge("source_selection", c, routes[c.Route]) && ok
-		}
-		return ok
+	r.chooseSources(f, fl.SourceFormat == "" && !named, func(c *core.Certificate) bool {
+		ok := fl.Provider == "" || c.Provider == fl.Provider
+		ok = (fl.SourceFormat == "" || judge(byFormat, c, c.Format == fl.SourceFormat)) && ok
+		return (!named || judge(byRoute, c, routes[c.Route])) && ok
 	})
-	if err != nil {
+	if fl.Provider != "" {
+		f.by("provider", lexical.ByProvider, r.ofProvider(fl.Provider))
+	}
+	if fl.SourceFormat == "" && !named {
+		return nil // the columns decide: certificates are read beside the search, to be counted
+	}
+	if _, err := f.sources(); err != nil {
 		return err
 	}
-	for _, name := range []string{"provider", "source_format", "source_selection"} {
-		if members := kept[name]; members != nil {
-			one := selection.Sources{Members: *members}
-			f.add(name, one.Documents(r.gen.Lexical()))
-		}
+	if fl.SourceFormat != "" {
+		f.by("source_format", lexical.BySource, byFormat.Has)
+	}
+	if named {
+		f.by("source_selection", lexical.BySource, byRoute.Has)
 	}
 	return nil
+}
+
+// ofProvider tells whether a number in the columns means the provider.
+func (r *run) ofProvider(id string) func(v uint32) bool {
+	names := r.gen.Manifest().Providers
+	return func(v uint32) bool { return int(v) < len(names) && names[v] == id }
 }
 
 // namedRoutes resolves roots and groups against the pinned generation, never against the present configuration. All of them form one
@@ -237,7 +243,7 @@ func (r *run) namedRoutes() (map[string]bool, error) {
 				}
 			}
 			if !known {
-				return nil, invalid("a source %s is not known to the index", one.what)
+				return nil, fault.New(fault.InvalidRequest, "a source %s is not known to the index", one.what).WithHint("ctx sources")
 			}
 		}
 	}
@@ -264,7 +270,7 @@ func (r *run) addIdentity(f *filter) error {
 		if err != nil {
 			return err
 		}
-		f.add(one.name, set)
+		f.inside(one.name, set)
 		if narrowed == nil {
 			narrowed = set.Clone()
 		} else {
@@ -287,8 +293,15 @@ func (r *run) narrowSources(f *filter, docs *lexical.Set) error {
 		}
 		return true
 	})
-	before := f.sources
-	return r.chooseSources(f, false, func(c *core.Certificate) bool {
+	var before *sourceFilter
+	if f.sources != nil {
+		var err error
+		if before, err = f.sources(); err != nil {
+			return err
+		}
+	}
+	r.chooseSources(f, false, func(c *core.Certificate) bool {
 		return holders.Has(c.Ordinal) && (before == nil || before.Members.Has(c.Ordinal))
 	})
+	return nil
 }

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"cmp"
+
 	"github.com/agenthistory/ctx/host/lexical"
 )
 
@@ -16,6 +18,7 @@ type candidate struct {
 	row   lexical.Row
 	whole bool // see lexical.Hit
 	score float32
+	gain  float32 // what the score has been multiplied by for neighbouring words
 }
 
 // key is what candidates are compared by before the ties.
@@ -26,11 +29,17 @@ type key struct {
 
 func (c *candidate) key() key { return key{c.whole, c.score} }
 
-func (k key) less(o key) bool {
+func (k key) less(o key) bool { return k.compare(o) > 0 }
+
+// compare orders the best first.
+func (k key) compare(o key) int {
 	if k.whole != o.whole {
-		return o.whole
+		if k.whole {
+			return -1
+		}
+		return 1
 	}
-	return k.score < o.score
+	return cmp.Compare(o.score, k.score)
 }
 
 // result is one row to be made.
@@ -174,6 +183,7 @@ func (p *pool) first(n int) ([]*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
+	near := 0
 	for ; p.next < min(n, len(p.hits)); p.next++ {
 		if err := p.ctx.Err(); err != nil {
 			return nil, err
@@ -199,9 +209,15 @@ func (p *pool) first(n int) ([]*candidate, error) {
 				continue
 			}
 		}
-		p.candidates = append(p.candidates, &candidate{doc: h.Doc, row: row, whole: h.Whole, score: h.Score})
+		p.candidates = append(p.candidates, &candidate{doc: h.Doc, row: row, whole: h.Whole, score: h.Score, gain: 1})
+		if p.next < neighbourHits {
+			near++
+		}
 	}
-	return p.candidates, nil
+	if from > 0 || p.unranked() {
+		return p.candidates, nil
+	}
+	return p.candidates, p.favourNeighbours(p.candidates[:near])
 }
 
 // tail is the key of the weakest of the first n hits. A collapsed copy counts here: what lies behind it is not better.

@@ -162,8 +162,8 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%+v", term)
 			}
 		}
-		if math.Abs(sum*float64(h.Weight)*float64(h.Share)-float64(h.Score)) > 1e-5 {
-			t.Errorf("the terms make %v of %v", sum, h.Score)
+		if math.Abs(sum*float64(h.Weight)*float64(h.Share)*float64(h.Near)-float64(h.Score)) > 1e-5 {
+			t.Errorf("the terms make %v of %+v", sum, h)
 		}
 	}
 	if !e.Hits[0].Whole || e.Hits[0].Share != 1 || got.Results[0].Snippet[:2] != "e1" {
@@ -174,6 +174,29 @@ func TestExplain(t *testing.T) {
 	}
 	if without := answer(t, a, Request{Query: "connection"}); without.Explain != nil || without.Expansions != nil {
 		t.Error("nobody asked for an explanation")
+	}
+}
+
+// Of events with the same words those come first in which the words follow each other as they do in the query.
+func TestNeighboursComeFirst(t *testing.T) {
+	t.Parallel()
+	a := fixture.New(t)
+	a.Publish(t, fixture.Session{Name: "s", Scope: record.ScopePrimary, Events: []fixture.Event{
+		{Key: "1", Sequence: 1, At: at(-9), Text: "e1 exit status here now"},
+		{Key: "2", Sequence: 2, At: at(-8), Text: "e2 exit with that status"},
+		{Key: "3", Sequence: 3, At: at(-7), Text: "e3 status exit here now"},
+		{Key: "4", Sequence: 4, At: at(-6), Text: "e4 exit-status exit-status exit exit exit"},
+	}})
+	for query, want := range map[string]string{"exit status": "e4 e1 e3 e2", "status exit": "e4 e3 e2 e1", "exit": "e4 e3 e2 e1"} {
+		for _, limit := range []int{1, 20} {
+			got := answer(t, a, Request{Query: query, Events: true, Limit: limit, Explain: true})
+			if rows := labels(got); !strings.HasPrefix(want, rows) || limit > 1 && rows != want {
+				t.Errorf("%s, limit %d: %s, want %s", query, limit, rows, want)
+			}
+			if near := got.Explain.Hits[0].Near; (near > 1) != (query != "exit") {
+				t.Errorf("%s: neighbours %v", query, near)
+			}
+		}
 	}
 }
 

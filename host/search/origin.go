@@ -94,12 +94,9 @@ func (r *run) textMatches() (*lexical.Set, error) {
 
 // withoutCollapsed takes out the copies whose origin is in the set too. It changes the set.
 func (r *run) withoutCollapsed(set *lexical.Set) (*lexical.Set, error) {
-	if r.copies == nil {
-		r.copies = r.gen.Lexical().Where(func(c *lexical.Columns, doc uint32) bool { return c.Copy(doc) })
-	}
 	gone := r.gen.Lexical().Empty()
 	var err error
-	r.copies.Clone().And(set).Each(func(d lexical.Doc) bool {
+	set.Clone().KeepCopies().Each(func(d lexical.Doc) bool {
 		if err = r.ctx.Err(); err != nil {
 			return false
 		}

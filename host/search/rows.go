@@ -1,8 +1,6 @@
 package search
 
 import (
-	"slices"
-
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -32,12 +30,23 @@ type rowReader struct {
 	text  record.Projection
 }
 
+// read fetches a record and makes its projection.
+func (w *rowReader) read(gen *core.Generation, doc lexical.Doc) (err error) {
+	if w.buf, err = gen.EventInto(w.buf, doc, &w.event); err == nil {
+		w.text.Fill(&w.event)
+	}
+	return err
+}
+
 // rows reads the records that are returned, and no others.
 func (r *run) rows(found []result) ([]Row, error) {
-	r.termSet = map[string]bool{}
-	for _, group := range append(slices.Clone(r.said.groups), r.said.terms) {
+	r.termSet = map[string]int{}
+	for i, t := range r.said.terms {
+		r.termSet[string(t)] = i
+	}
+	for i, group := range r.said.groups {
 		for _, t := range group {
-			r.termSet[string(t)] = true
+			r.termSet[string(t)] = len(r.said.terms) + i
 		}
 	}
 	rows := make([]Row, len(found))
@@ -64,10 +73,10 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 		return err
 	}
 	e := &w.event
-	if w.buf, err = r.gen.EventInto(w.buf, found.doc, e); err != nil {
+	if err := w.read(r.gen, found.doc); err != nil {
 		return err
 	}
-	r.describe(row, e, s)
+	r.describe(row, e, r.service.Redact.Session(s))
 	row.Rank, row.Score = i+1, Decimal32(found.score)
 	if !r.events {
 		importance, more := row.Score, found.matches-1
@@ -81,9 +90,13 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 	if row.Lineage, err = lineage.Walk(archive{lineage.Stored{Generation: r.gen}, r}, lineage.NodeOf(e), lineage.SearchPreview); err != nil {
 		return err
 	}
-	w.text.Fill(e)
 	row.Why = r.why(&w.text)
-	row.Snippet, row.SnippetTruncated = snippet(w.text.Text, row.SnippetMaxChars, r.subject)
+	if r.service.Redact.Event(e) {
+		w.text.Fill(e)
+	}
+	part, cut := snippet(w.text.Text, row.SnippetMaxChars, r.subject)
+	row.Snippet, row.SnippetTruncated = string(w.text.Text[part.from:part.to]), cut
+	row.Readable = readable(w.text.Text, part)
 	row.Commands = r.commands(row.SessionID, row.EventID)
 	return nil
 }
@@ -159,7 +172,7 @@ func (r *run) hasTerm(text []byte) bool {
 	}
 	found := false
 	lexical.EachSpan(text, func(token []byte, _, _ int) bool {
-		found = r.termSet[string(token)]
+		_, found = r.termSet[string(token)]
 		return !found
 	})
 	return found

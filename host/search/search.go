@@ -29,6 +29,7 @@ import (
 	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
+	"github.com/agenthistory/ctx/host/redact"
 	"github.com/agenthistory/ctx/host/refresh"
 )
 
@@ -43,6 +44,8 @@ type Service struct {
 	SemanticEnabled bool
 	// Receipt tells how the last refresh ended, nil when that is not known; a nil func reads it from the data root of the store.
 	Receipt func() (*refresh.Receipt, error)
+	// Redact takes secrets out of the answers; nil: nothing is.
+	Redact *redact.Redactor
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -125,10 +128,9 @@ type run struct {
 	relaxed []string              // kinds of operators given up
 	spelled map[string]Correction // by the word asked for; without a word to use when there is none close
 
-	matched *lexical.Set // what the query and the filters select
-	anyTerm *lexical.Set // what the query text selects
-	copies  *lexical.Set // proven copies
-	termSet map[string]bool
+	matched *lexical.Set   // what the query and the filters select
+	anyTerm *lexical.Set   // what the query text selects
+	termSet map[string]int // number of every word that ranks; the words of a prefix have one together
 }
 
 func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, start time.Time) (*Answer, error) {
@@ -159,7 +161,7 @@ func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, st
 	if a.Coverage, err = r.coverage(len(found.rows) == 0); err != nil {
 		return nil, err
 	}
-	a.Corrections, a.Relaxed, a.Expansions = r.said.corrections, r.relaxed, r.said.expansions
+	a.Corrections, a.Relaxed, a.Expansions, a.blank = r.said.corrections, r.relaxed, r.said.expansions, q.blank
 	if q.req.Explain {
 		if a.Explain, err = r.explain(found.rows, a.Results); err != nil {
 			return nil, err

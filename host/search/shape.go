@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/record"
@@ -109,15 +110,8 @@ func (r *run) groupByRoot(groups []*result) ([]*rootGroup, error) {
 
 func sortRoots(roots []*rootGroup) {
 	slices.SortStableFunc(roots, func(a, b *rootGroup) int {
-		ka, kb := a.strongest(), b.strongest()
-		switch {
-		case kb.less(ka):
-			return -1
-		case ka.less(kb):
-			return 1
-		}
 		ua, ub := a.id.UUID(), b.id.UUID()
-		return bytes.Compare(ua[:], ub[:])
+		return cmp.Or(a.strongest().compare(b.strongest()), bytes.Compare(ua[:], ub[:]))
 	})
 }
 

@@ -22,7 +22,7 @@ type hit struct {
 
 // shaper makes a run whose sessions need no store. roots maps a session to the session that it claims as its root.
 func shaper(limit int, events bool, roots map[uint32]uint32, count uint32) *run {
-	r := &run{query: &query{limit: limit, events: events}}
+	r := &run{query: &query{limit: limit, events: events}, said: &understanding{}}
 	r.sessions.known = map[uint32]*record.Session{}
 	for n := range count {
 		s := &record.Session{Ordinal: n, ID: sessionDigest(n)}

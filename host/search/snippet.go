@@ -3,13 +3,13 @@ package search
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
 	"github.com/agenthistory/ctx/host/internal/selection"
+	"github.com/agenthistory/ctx/host/lexical"
 )
 
 const (
@@ -17,20 +17,20 @@ const (
 	snippetBytes     = 16 << 10
 )
 
-// snippet returns the whole text when it is short, else a window of most grapheme clusters centred on the match (the subject) and moved inwards at
-// the ends. A window of more than 16 KiB shrinks around the match; when not even the match fits, the snippet is empty. cut tells that
-// something was left out. Only the neighbourhood of the match is segmented, so a text of many megabytes costs one scan for the match.
-func snippet(text []byte, most int, subject func(text []byte) window) (s string, cut bool) {
+// snippet returns the whole text when it is short, else a window of at most most grapheme clusters centred on the match (the subject),
+// moved inwards at the ends, that begins and ends with whole words. A window of more than 16 KiB shrinks around the match; when not even
+// the match fits, the snippet is empty. cut tells that something was left out. Only the neighbourhood of the match is segmented, so a
+// text of many megabytes costs one scan for the match.
+func snippet(text []byte, most int, subject func(text []byte) window) (w window, cut bool) {
 	if end, n := forward(text, 0, most+1); n <= most && end == len(text) {
-		if len(text) <= snippetBytes {
-			return string(text), false
+		if w = (window{0, len(text)}); len(text) <= snippetBytes {
+			return w, false
 		}
-		return shrink(text, window{0, len(text)}, subject(text)), true
+		return shrink(text, w, subject(text)), true
 	}
 	m := subject(text)
-	w := centre(text, m, most)
-	if w.to-w.from <= snippetBytes {
-		return string(text[w.from:w.to]), true
+	if w = tidy(text, centre(text, m, most), m); w.to-w.from <= snippetBytes {
+		return w, true
 	}
 	return shrink(text, w, m), true
 }
@@ -58,8 +58,71 @@ func centre(text []byte, m window, most int) window {
 	return window{from, tail}
 }
 
+// How many bytes of a window may go so that it begins and ends where words do.
+const (
+	tidyStart = 48
+	tidyEnd   = 24
+)
+
+// tidy moves the borders of a window inwards, best behind a line break (also an escaped one), else behind a blank, else between words;
+// never into the match. The end of a line of JSON before the match is no context for people and goes as a whole.
+func tidy(text []byte, w, m window) window {
+	if i := bytes.IndexByte(text[w.from:max(w.from, m.from)], '\n'); i >= 0 && w.from > 0 && isJSON(text, w.from) {
+		w.from += i + 1
+	}
+	best := 0
+	for at, from := w.from, w.from; from > 0 && at <= min(from+tidyStart, m.from) && best < 3; at++ {
+		if rank := beginning(text, at); rank > best {
+			best, w.from = rank, at
+		}
+	}
+	for at := w.to; at < len(text) && at >= max(w.to-tidyEnd, m.to, w.from+1); at-- {
+		if ending(text, at) {
+			w.to = at
+			break
+		}
+	}
+	return w
+}
+
+// beginning tells how good a place is to begin at: behind a line break 3, behind a blank 2, at the first letter of a word 1, else 0.
+func beginning(text []byte, at int) int {
+	if at == 0 || at == len(text) {
+		return 0
+	}
+	before := text[at-1]
+	first, _ := utf8.DecodeRune(text[at:])
+	escape := at > 1 && text[at-2] == '\\'
+	switch {
+	case !alone(first):
+		return 0
+	case before == '\n' && first != '\n', before == 'n' && escape && first != '\\':
+		return 3
+	case before == ' ' && first != ' ', before == '\t':
+		return 2
+	case before < utf8.RuneSelf && !inWord(before) && before != '\\' && (unicode.IsLetter(first) || unicode.IsNumber(first)):
+		return 1
+	}
+	return 0
+}
+
+// ending tells whether a word, an escape or a sign ends at a place.
+func ending(text []byte, at int) bool {
+	before := text[at-1]
+	first, _ := utf8.DecodeRune(text[at:])
+	if !alone(first) || before <= ' ' || before == '\\' {
+		return false
+	}
+	return first == '\\' || !inWord(before) || !inWord(text[at])
+}
+
+// inWord takes every character beyond ASCII for a letter.
+func inWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= utf8.RuneSelf
+}
+
 // shrink keeps as many clusters around the match as fit the byte bound, evenly on both sides.
-func shrink(text []byte, w, m window) string {
+func shrink(text []byte, w, m window) window {
 	var borders []int // of the clusters of the window
 	for at := w.from; at < w.to; {
 		borders = append(borders, at)
@@ -74,7 +137,7 @@ func shrink(text []byte, w, m window) string {
 		right++
 	}
 	if borders[right]-borders[left] > snippetBytes {
-		return ""
+		return window{}
 	}
 	for grown := true; grown; {
 		grown = false
@@ -85,7 +148,7 @@ func shrink(text []byte, w, m window) string {
 			right, grown = right+1, true
 		}
 	}
-	return string(text[borders[left]:borders[right]])
+	return window{borders[left], borders[right]}
 }
 
 // forward moves over n clusters from a cluster boundary and returns where it stopped and how many there were.
@@ -158,19 +221,52 @@ func alone(c rune) bool {
 		0x4E00 <= c && c <= 0x9FFF || 0xAC00 <= c && c <= 0xD7A3
 }
 
-// match finds what the snippet is about: the longest alternative that occurs in the text, else the longest word of one; of equally
-// long ones the earliest. Nothing found is the empty range at the start.
-func match(text []byte, alternatives []string) window {
-	low := fold(text)
-	if w, ok := low.longest(alternatives); ok {
+// subject finds what a snippet is about: what the conditions of the query ask for; else the longest alternative that occurs in the text
+// as it was written, of equally long ones the earliest; else the place with most of its words. Nothing found is the empty range at the start.
+func (r *run) subject(text []byte) window {
+	for _, rd := range r.said.readings {
+		if rd.tests == nil {
+			continue
+		}
+		if w, ok := rd.tests.window(text); ok {
+			return w
+		}
+	}
+	if w, ok := fold(text).longest(r.said.needles); ok {
 		return w
 	}
-	var words []string
-	for _, a := range alternatives {
-		words = append(words, strings.FieldsFunc(a, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsNumber(c) })...)
-	}
-	w, _ := low.longest(words)
-	return w
+	return densest(text, r.termSet, r.snippet*3/4)
+}
+
+// densest finds the stretch of at most reach bytes that holds most different words; of equal ones the shortest, then the first.
+func densest(text []byte, words map[string]int, reach int) window {
+	type place struct{ start, end, word int }
+	var places []place // of the stretch
+	inside := map[int]int{}
+	var best window
+	most := 0
+	lexical.EachSpan(text, func(token []byte, start, end int) bool {
+		word, ok := words[string(token)]
+		if !ok {
+			return true
+		}
+		places = append(places, place{start, end, word})
+		inside[word]++
+		for first := places[0]; end-first.start > reach || inside[first.word] > 1; first = places[0] {
+			if inside[first.word]--; inside[first.word] == 0 {
+				delete(inside, first.word)
+			}
+			if places = places[1:]; len(places) == 0 {
+				return true
+			}
+		}
+		w := window{places[0].start, end}
+		if len(inside) > most || len(inside) == most && w.to-w.from < best.to-best.from {
+			most, best = len(inside), w
+		}
+		return true
+	})
+	return best
 }
 
 // folded is a text in lower case that knows where its bytes come from.

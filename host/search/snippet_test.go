@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/agenthistory/ctx/host/lexical"
 )
 
 func clusters(s string) []string {
@@ -17,8 +19,18 @@ func clusters(s string) []string {
 	return out
 }
 
+// cutOut is snippet with the text of the window.
+func cutOut(text string, subject func([]byte) window) (string, bool) {
+	w, cut := snippet([]byte(text), snippetGraphemes, subject)
+	return text[w.from:w.to], cut
+}
+
 func about(queries ...string) func([]byte) window {
-	return func(text []byte) window { return match(text, queries) }
+	r := &run{query: &query{snippet: snippetGraphemes}, said: &understanding{needles: queries}, termSet: map[string]int{}}
+	for i, term := range lexical.QueryTerms(queries...) {
+		r.termSet[string(term)] = i
+	}
+	return r.subject
 }
 
 func TestSnippet(t *testing.T) {
@@ -41,14 +53,16 @@ func TestSnippet(t *testing.T) {
 		{"no query", left + right, nil, 0, "l"},
 		{"the longest alternative", left + "owl " + strings.Repeat("-", 400) + " pelican" + right, []string{"owl", "pelican"}, 156, "pelican"},
 		{"the earliest of equal length", left + "emu" + strings.Repeat("-", 400) + "owl" + right, []string{"owl", "emu"}, 158, "emu"},
-		{"words of an alternative", left + "falcon" + right, []string{"the falcon flies"}, 157, "falcon"},
+		{"words of an alternative", left + "-falcon-" + right, []string{"the falcon flies"}, 157, "falcon"},
+		{"most words of an alternative", left + "-falcon-" + right + "-the/falcon-" + right, []string{"falcon, the"}, 155, "the/falcon"},
+		{"the shortest place", left + "-the-red-falcon-" + right + "-the/falcon-" + right, []string{"falcon, the"}, 155, "the/falcon"},
 		{"case with growth", left + "İstanbul" + right, []string{"i\u0307STANBUL"}, 156, "İstanbul"},
 		{"case with shrinking", strings.Repeat("K", 400) + "zebra" + right, []string{"zebra"}, 157, "zebra"},
 		{"matches longer than the window", strings.Repeat("z", 1000), []string{strings.Repeat("z", 900)}, 0, strings.Repeat("z", 320)},
 		{"graphemes", strings.Repeat("👩‍👩‍👧‍👦", 400) + "zephyr" + strings.Repeat("e\u0301", 400), []string{"zephyr"}, 157, "zephyr"},
 	}
 	for _, tt := range tests {
-		got, cut := snippet([]byte(tt.text), snippetGraphemes, about(tt.queries...))
+		got, cut := cutOut(tt.text, about(tt.queries...))
 		if tt.before < 0 {
 			if got != tt.text || cut {
 				t.Errorf("%s: %q cut %v", tt.name, got, cut)
@@ -66,12 +80,31 @@ func TestSnippet(t *testing.T) {
 	}
 }
 
+func TestSnippetBeginsWithAWord(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("left ", 60)
+	tests := []struct{ name, before, behind, begins, ends string }{
+		{"words", words, strings.Repeat(" right", 60), "left left", "right"},
+		{"a line", words + "\nthe line " + strings.Repeat("x", 125) + " ", strings.Repeat(" right", 60), "the line", "right"},
+		{"an escaped line", words + `\nthe line ` + strings.Repeat("x", 125) + " ", `\n` + strings.Repeat(`y\n`, 120), "the line", "y"},
+		{"between words", strings.Repeat(`"left",`, 60), strings.Repeat(`,"right"`, 60), `left","left`, `"`},
+		{"one long word", strings.Repeat("l", 300) + "-", "-" + strings.Repeat("r", 300), "lll", "rrr"},
+		{"other scripts", strings.Repeat("слово ", 60), strings.Repeat(" 日本語", 60), "слово слово", "日本語"},
+	}
+	for _, tt := range tests {
+		got, cut := cutOut(tt.before+"zephyr"+tt.behind, about("zephyr"))
+		if !cut || !strings.HasPrefix(got, tt.begins) || !strings.HasSuffix(got, tt.ends) || !strings.Contains(got, "zephyr") || len(clusters(got)) < 240 {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
+
 func TestSnippetByteBound(t *testing.T) {
 	t.Parallel()
 	// One cluster of many bytes each: 320 of them are more than 16 KiB.
 	heavy := "a" + strings.Repeat("\u0301", 50)
 	text := strings.Repeat(heavy, 200) + "zephyr" + strings.Repeat(heavy, 200)
-	got, cut := snippet([]byte(text), snippetGraphemes, about("zephyr"))
+	got, cut := cutOut(text, about("zephyr"))
 	if len(got) > snippetBytes || len(got) < snippetBytes-3*len(heavy) || !cut || !strings.Contains(got, "zephyr") {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
@@ -79,13 +112,13 @@ func TestSnippetByteBound(t *testing.T) {
 		t.Errorf("the match stands at %d of %d", at, len(got))
 	}
 	// Few clusters, but too many bytes.
-	got, cut = snippet([]byte(strings.Repeat(heavy, 310)), snippetGraphemes, about())
+	got, cut = cutOut(strings.Repeat(heavy, 310), about())
 	if len(got) > snippetBytes || got == "" || !cut || !strings.HasPrefix(got, heavy) {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
 	// Not even the match fits.
 	monster := "z" + strings.Repeat("\u0301", 10_000)
-	got, cut = snippet([]byte(strings.Repeat("l", 400)+monster+strings.Repeat("r", 400)), snippetGraphemes, about("z"))
+	got, cut = cutOut(strings.Repeat("l", 400)+monster+strings.Repeat("r", 400), about("z"))
 	if got != "" || !cut {
 		t.Errorf("%d bytes, cut %v", len(got), cut)
 	}
@@ -110,7 +143,8 @@ func TestSnippetNeighbourhood(t *testing.T) {
 			b.WriteString(pieces[rnd.IntN(len(pieces))])
 		}
 		text := b.String()
-		got, cut := snippet([]byte(text), snippetGraphemes, about("zephyr"))
+		w := centre([]byte(text), about("zephyr")([]byte(text)), snippetGraphemes)
+		got := text[w.from:w.to]
 		all := clusters(text)
 		if len(all) <= 320 {
 			continue
@@ -123,8 +157,24 @@ func TestSnippetNeighbourhood(t *testing.T) {
 			pos += len(c)
 		}
 		from := min(max(0, start-157), len(all)-320)
-		if want := strings.Join(all[from:from+320], ""); got != want || !cut {
+		if want := strings.Join(all[from:from+320], ""); got != want {
 			t.Fatalf("match at cluster %d of %d:\n got %q\nwant %q", start, len(all), got, want)
+		}
+	}
+}
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, from, want string }{
+		{`{"command":"a\n\tb \"c\" \u0001\\d"}`, "", "{\"command\":\"a\n\tb \"c\" \\u0001\\d\"}"},
+		{`{"command":"a\nb\qc\`, "b", `b\qc\`},
+		{`{"arguments":"{\"cmd\":\"echo \\\"x\\\"\\n\"}"}`, "echo", "echo \"x\"\n\"}\"}"},
+		{"printf(\"a\\n\")\n{\"k\":\"a\\nb\"}\nend\\n", "printf", "printf(\"a\\n\")\n{\"k\":\"a\nb\"}\nend\\n"},
+		{`{"k":"\u12`, "", `{"k":"\u12`},
+	} {
+		from := strings.Index(tt.text, tt.from)
+		if got := readable([]byte(tt.text), window{from, len(tt.text)}); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }
@@ -153,7 +203,7 @@ func FuzzSnippet(f *testing.F) {
 	f.Add(strings.Repeat("İx", 500)+"q", "Q")
 	f.Add(strings.Repeat("\xff", 700), "\xff")
 	f.Fuzz(func(t *testing.T, text, query string) {
-		got, cut := snippet([]byte(text), snippetGraphemes, about(query))
+		got, cut := cutOut(text, about(query))
 		if len(got) > snippetBytes || !cut && got != text || !strings.Contains(text, got) {
 			t.Errorf("snippet of %d bytes, cut %v", len(got), cut)
 		}

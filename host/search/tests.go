@@ -168,7 +168,7 @@ func (n *nearTest) find(places []place) (window, bool) {
 
 // passing tells which of the hits pass the tests of one of the readings. Stored texts are read side by side.
 func (r *run) passing(hits []lexical.Hit) ([]bool, error) {
-	if r.said == nil || !r.said.tested {
+	if !r.said.tested {
 		return nil, nil
 	}
 	pass := make([]bool, len(hits))
@@ -191,11 +191,9 @@ func (r *run) passes(w *rowReader, doc lexical.Doc) (bool, error) {
 			return true, nil
 		}
 		if !stored {
-			var err error
-			if w.buf, err = r.gen.EventInto(w.buf, doc, &w.event); err != nil {
+			if err := w.read(r.gen, doc); err != nil {
 				return false, err
 			}
-			w.text.Fill(&w.event)
 			stored = true
 		}
 		if rd.tests.pass(&w.event, w.text.Text) {
@@ -203,20 +201,4 @@ func (r *run) passes(w *rowReader, doc lexical.Doc) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// subject finds what a snippet is about.
-func (r *run) subject(text []byte) window {
-	if r.said == nil {
-		return window{}
-	}
-	for _, rd := range r.said.readings {
-		if rd.tests == nil {
-			continue
-		}
-		if w, ok := rd.tests.window(text); ok {
-			return w
-		}
-	}
-	return match(text, r.said.needles)
 }

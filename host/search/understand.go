@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
@@ -245,16 +244,12 @@ func (r *run) field(f fieldValue) (*lexical.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, err := selection.SelectSources(r.gen, func(c *core.Certificate) bool { return c.Provider == id })
-	if err != nil {
-		return nil, err
-	}
-	return sources.Documents(reader), nil
+	return reader.Where(lexical.ByProvider, r.ofProvider(id)), nil
 }
 
 // unranked tells whether there is nothing to rank by: a file filter or fields without any word.
 func (r *run) unranked() bool {
-	return r.fileOnly || r.said != nil && r.said.set != nil && len(r.said.terms)+len(r.said.groups) == 0
+	return r.fileOnly || r.said.set != nil && len(r.said.terms)+len(r.said.groups) == 0
 }
 
 // lexicalQuery is the ranked part of the query.

@@ -37,7 +37,9 @@ try {
     const shown = await page.locator("main > article:visible").count();
     assert.ok(shown > 0 && shown < all, `${shown} of ${all} events hold the words`);
     assert.equal(await page.locator("#found").textContent(), `${shown} of ${all} events`);
+    assert.ok(await page.evaluate(() => CSS.highlights.get("found").size) >= shown, "the words are marked");
     await page.getByLabel("Search in this page").fill("");
+    assert.equal(await page.evaluate(() => CSS.highlights.get("found").size), 0);
     assert.equal(await page.locator("main > article:visible").count(), all);
 
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -62,13 +62,17 @@ func SelectSources(gen *core.Generation, keep func(*core.Certificate) bool) (Sou
 
 // Documents returns the documents of the selected sources.
 func (s *Sources) Documents(r *lexical.Reader) *lexical.Set {
-	return r.Where(func(c *lexical.Columns, doc uint32) bool { return s.Members.Has(c.Source(doc)) })
+	return r.Where(lexical.BySource, s.Members.Has)
+}
+
+func equals(code uint8) func(uint32) bool {
+	return func(v uint32) bool { return v == uint32(code) }
 }
 
 // EventType returns the documents of one event type, of the open vocabulary.
 func EventType(r *lexical.Reader, name string) (*lexical.Set, error) {
 	if code := record.TypeCode(name); code != record.TypeOther {
-		return r.Where(func(c *lexical.Columns, doc uint32) bool { return c.Type(doc) == code }), nil
+		return r.Where(lexical.ByType, equals(code)), nil
 	}
 	return r.TermSet(lexical.EventType, []byte(name))
 }
@@ -76,14 +80,14 @@ func EventType(r *lexical.Reader, name string) (*lexical.Set, error) {
 // Role returns the documents of one role.
 func Role(r *lexical.Reader, name string) (*lexical.Set, error) {
 	if code := record.RoleCode(name); code != record.RoleOther {
-		return r.Where(func(c *lexical.Columns, doc uint32) bool { return c.Role(doc) == code }), nil
+		return r.Where(lexical.ByRole, equals(code)), nil
 	}
 	return r.TermSet(lexical.Role, []byte(name))
 }
 
 // Scope returns the documents of one agent scope. Documents of unknown scope belong to none.
 func Scope(r *lexical.Reader, scope record.Scope) *lexical.Set {
-	return r.Where(func(c *lexical.Columns, doc uint32) bool { return c.Scope(doc) == uint8(scope) })
+	return r.Where(lexical.ByScope, equals(uint8(scope)))
 }
 
 // File returns the documents with a file fact that contains value.
@@ -109,7 +113,7 @@ func CustomIdentity(ctx context.Context, gen *core.Generation, providerKey, sour
 	var err error
 	var buf []byte
 	var e record.Event
-	r.Where(func(c *lexical.Columns, doc uint32) bool { return c.Provider(doc) == uint16(custom) }).Each(func(d lexical.Doc) bool {
+	r.Where(lexical.ByProvider, func(v uint32) bool { return v == uint32(custom) }).Each(func(d lexical.Doc) bool {
 		if err = ctx.Err(); err != nil {
 			return false
 		}

@@ -3,6 +3,7 @@ package selection
 import (
 	"bytes"
 	"strings"
+	"sync"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -25,16 +26,21 @@ type Workspace struct {
 func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
 	r := gen.Lexical()
 	needle := foldDirectory(value)
-	inside := func(v []byte) bool {
-		return bytes.Contains(bytes.TrimRight(appendFolded(nil, v), "/"), needle)
+	matcher := func() func(v []byte) bool {
+		var buf []byte
+		return func(v []byte) bool {
+			buf = appendFolded(buf[:0], v)
+			return bytes.Contains(bytes.TrimRight(buf, "/"), needle)
+		}
 	}
-	matches, err := r.MatchTerms(workspaceFacts, inside)
-	if err != nil {
-		return Workspace{}, err
-	}
+	var matches *lexical.Set
+	var failed error
+	var facts sync.WaitGroup
+	facts.Go(func() { matches, failed = r.MatchTerms(workspaceFacts, matcher()) })
 	var within []uint32
 	var homeless []placeless
-	err = gen.Sessions(func(s *record.Session, _ core.SessionStats) error {
+	inside := matcher()
+	err := gen.Sessions(func(s *record.Session, _ core.SessionStats) error {
 		switch {
 		case s.Meta.CWD == "":
 			homeless = append(homeless, placelessOf(s))
@@ -43,6 +49,9 @@ func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
 		}
 		return nil
 	})
+	if facts.Wait(); err == nil {
+		err = failed
+	}
 	if err != nil {
 		return Workspace{}, err
 	}

@@ -1,0 +1,45 @@
+// Package onscreen makes recorded text harmless to look at. What agents recorded may hold sequences that move a cursor, change a
+// title or turn the direction of writing; none of them may reach a terminal, or the view of whoever reads an agent's answer.
+package onscreen
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape shows control characters and bidirectional formatting as escapes. Line feeds and tabs stay, and a carriage return before a
+// line feed is part of the line's end.
+func Escape(text string) string {
+	if strings.IndexFunc(text, hazardous) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
+		switch {
+		case !hazardous(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// Line is Escape on one line: white space is collapsed.
+func Line(text string) string { return Escape(strings.Join(strings.Fields(text), " ")) }
+
+// hazardous tells the C0 and C1 controls (but line feed and tab), the separators of lines that terminals do not agree about, and the
+// bidirectional formatting characters.
+func hazardous(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r) || r == 0x2028 || r == 0x2029:
+		return true
+	}
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
