@@ -52,11 +52,15 @@ const keptSchema = 1
 // kept is the content of <data root>/plugins/descriptors.json. A description is static for one build of the program, and a
 // build is recognised by the size and the modification time of its executable.
 type kept struct {
-	SchemaVersion int               `json:"schema_version"`
-	Executable    string            `json:"executable"`
-	Size          int64             `json:"size"`
-	ModifiedNS    int64             `json:"modified_ns"`
-	Descriptions  map[string][]byte `json:"descriptions"` // wire form
+	build
+	Descriptions map[string][]byte `json:"descriptions"` // wire form
+}
+
+type build struct {
+	SchemaVersion int    `json:"schema_version"`
+	Executable    string `json:"executable"`
+	Size          int64  `json:"size"`
+	ModifiedNS    int64  `json:"modified_ns"`
 }
 
 // Describe returns the descriptions of the named delivered providers, in that order. Descriptions kept from an earlier run of
@@ -121,30 +125,26 @@ func keptFile(c *config.Config) string {
 	return filepath.Join(c.DataRoot, "plugins", "descriptors.json")
 }
 
-func identify(executable string) (kept, bool) {
+func identify(executable string) (build, bool) {
 	info, err := os.Stat(executable)
 	if err != nil {
-		return kept{}, false
+		return build{}, false
 	}
-	return kept{SchemaVersion: keptSchema, Executable: executable, Size: info.Size(), ModifiedNS: info.ModTime().UnixNano()}, true
+	return build{keptSchema, executable, info.Size(), info.ModTime().UnixNano()}, true
 }
 
-func readKept(file string, build kept) map[string][]byte {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil
-	}
+func readKept(file string, now build) map[string][]byte {
 	var k kept
-	if json.Unmarshal(text, &k) != nil || k.SchemaVersion != build.SchemaVersion || k.Executable != build.Executable || k.Size != build.Size ||
-		k.ModifiedNS != build.ModifiedNS {
+	text, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(text, &k) != nil || k.build != now {
 		return nil
 	}
 	return k.Descriptions
 }
 
-func keep(c *config.Config, build kept, all []Described) {
+func keep(c *config.Config, now build, all []Described) {
 	file := keptFile(c)
-	build.Descriptions = map[string][]byte{}
+	k := kept{now, map[string][]byte{}}
 	for _, d := range all {
 		if d.Description == nil || keyOf(c, d.Name) == "" {
 			continue
@@ -153,9 +153,9 @@ func keep(c *config.Config, build kept, all []Described) {
 		if err != nil {
 			return
 		}
-		build.Descriptions[keyOf(c, d.Name)] = wire
+		k.Descriptions[keyOf(c, d.Name)] = wire
 	}
-	text, err := json.Marshal(build)
+	text, err := json.Marshal(k)
 	if err != nil {
 		return
 	}

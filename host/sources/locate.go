@@ -273,12 +273,7 @@ func (l *locator) candidate(loc *historyv1.Location, base string) (candidate, bo
 }
 
 func (l *locator) base(b historyv1.Base) string {
-	dirs := l.env.Dirs
-	return map[historyv1.Base]string{
-		historyv1.Base_BASE_HOME: l.env.Home, historyv1.Base_BASE_CONFIG: dirs.Config, historyv1.Base_BASE_DATA: dirs.Data,
-		historyv1.Base_BASE_STATE: dirs.State, historyv1.Base_BASE_LOCAL_DATA: dirs.LocalData, historyv1.Base_BASE_ROAMING: dirs.Roaming,
-		historyv1.Base_BASE_CWD: l.env.WorkDir,
-	}[b]
+	return baseOf(l.env, strings.ToLower(strings.TrimPrefix(b.String(), "BASE_")), "")
 }
 
 // below appends a declared suffix to a directory. A suffix that leads out of it, and a path beyond the length limit, are refused.
@@ -329,11 +324,8 @@ func kindMatches(info fs.FileInfo, kind historyv1.PathKind) bool {
 }
 
 func kindName(kind historyv1.PathKind) string {
-	switch kind {
-	case historyv1.PathKind_PATH_KIND_DIRECTORY:
-		return "directory"
-	case historyv1.PathKind_PATH_KIND_FILE:
-		return "file"
+	if kind == historyv1.PathKind_PATH_KIND_UNSPECIFIED {
+		return "file or directory"
 	}
-	return "file or directory"
+	return strings.ToLower(strings.TrimPrefix(kind.String(), "PATH_KIND_"))
 }

@@ -56,13 +56,8 @@ func historyRows(place string) []PluginRow {
 		DisplayName *string `json:"display_name"`
 		Version     *string `json:"version"`
 		Sources     []struct {
-			ID          string  `json:"id"`
-			DisplayName *string `json:"display_name"`
-			ProviderKey *string `json:"provider_key"`
-			SourceID    *string `json:"source_id"`
-			Format      *string `json:"source_format"`
-			Path        *string `json:"path"`
-			Refresh     *string `json:"refresh"`
+			ID string `json:"id"`
+			declared
 		} `json:"sources"`
 	}
 	if _, reason := readManifest(place, &m); reason != "" {
@@ -86,8 +81,7 @@ func historyRows(place string) []PluginRow {
 	var rows []PluginRow
 	for _, s := range m.Sources[:min(len(m.Sources), maxHistories)] {
 		one, plugin := row, name+"/"+s.ID
-		one.PluginSource, one.HistorySourceID, one.DisplayName, one.Refresh = &plugin, &s.ID, s.DisplayName, s.Refresh
-		one.ProviderKey, one.SourceID, one.SourceFormat, one.Path = s.ProviderKey, s.SourceID, s.Format, s.Path
+		one.PluginSource, one.HistorySourceID, one.declared = &plugin, &s.ID, s.declared
 		if s.ProviderKey != nil && s.SourceID != nil {
 			source := *s.ProviderKey + "/" + *s.SourceID
 			one.HistorySource = &source

@@ -62,8 +62,7 @@ func (j job) children(root *config.Root) []candidate {
 	var out []candidate
 	if j.description != nil {
 		for _, child := range j.description.GetRoot().GetChildren() {
-			local := child.GetSuffix() == "" || filepath.IsLocal(filepath.FromSlash(child.GetSuffix()))
-			if !local || child.GetKind() != "" && child.GetKind() != root.Kind {
+			if child.GetKind() != "" && child.GetKind() != root.Kind {
 				continue
 			}
 			out = append(out, candidate{

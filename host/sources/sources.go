@@ -60,22 +60,17 @@ func (r Row) Configured() bool { return r.Selection.Kind == "configured" }
 
 // PluginRow is a row of a history plugin. It has no selection: plugins take no part in the selection of roots.
 type PluginRow struct {
-	Provider                string  `json:"provider"` // always custom
-	Kind                    string  `json:"kind"`     // always history_source_plugin
-	Plugin                  *string `json:"plugin"`
-	PluginDisplayName       *string `json:"plugin_display_name"`
-	PluginVersion           *string `json:"plugin_version"`
-	HistorySource           *string `json:"history_source"`
-	PluginSource            *string `json:"plugin_source"`
-	HistorySourceID         *string `json:"history_source_id"`
-	DisplayName             *string `json:"display_name"`
-	ProviderKey             *string `json:"provider_key"`
-	SourceID                *string `json:"source_id"`
-	SourceFormat            *string `json:"source_format"`
-	Path                    *string `json:"path"`
+	Provider          string  `json:"provider"` // always custom
+	Kind              string  `json:"kind"`     // always history_source_plugin
+	Plugin            *string `json:"plugin"`
+	PluginDisplayName *string `json:"plugin_display_name"`
+	PluginVersion     *string `json:"plugin_version"`
+	HistorySource     *string `json:"history_source"`
+	PluginSource      *string `json:"plugin_source"`
+	HistorySourceID   *string `json:"history_source_id"`
+	declared
 	ManifestPath            *string `json:"manifest_path"`
 	Enabled                 bool    `json:"enabled"`
-	Refresh                 *string `json:"refresh"`
 	Status                  string  `json:"status"`
 	ImportSupport           string  `json:"import_support"`
 	NativeImport            bool    `json:"native_import"`
@@ -84,6 +79,16 @@ type PluginRow struct {
 	ProviderSourceAuthority *string `json:"provider_source_authority"`
 	UnsupportedReason       *string `json:"unsupported_reason"`
 	Error                   *string `json:"error,omitempty"`
+}
+
+// declared is what the manifest of a history plugin says about one history.
+type declared struct {
+	DisplayName  *string `json:"display_name"`
+	ProviderKey  *string `json:"provider_key"`
+	SourceID     *string `json:"source_id"`
+	SourceFormat *string `json:"source_format"`
+	Path         *string `json:"path"`
+	Refresh      *string `json:"refresh"`
 }
 
 // Codes of issues.

@@ -337,10 +337,6 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%q depth %d entries %d: %s (%s), want %s", c.globs, c.depth, c.entries, got, reason, c.want)
 		}
 	}
-	w := newProbe(&historyv1.Probe{MaxDepth: 1000, MaxEntries: 1_000_000})
-	if w.depth != maxProbeDepth || w.left != 10_000 {
-		t.Errorf("a description can raise the bounds: depth %d, entries %d", w.depth, w.left)
-	}
 }
 
 func TestGlob(t *testing.T) {
