@@ -58,6 +58,7 @@ func historyRows(place string) []PluginRow {
 		Sources     []struct {
 			ID string `json:"id"`
 			declared
+			Refresh *string `json:"refresh"`
 		} `json:"sources"`
 	}
 	if _, reason := readManifest(place, &m); reason != "" {
@@ -81,7 +82,7 @@ func historyRows(place string) []PluginRow {
 	var rows []PluginRow
 	for _, s := range m.Sources[:min(len(m.Sources), maxHistories)] {
 		one, plugin := row, name+"/"+s.ID
-		one.PluginSource, one.HistorySourceID, one.declared = &plugin, &s.ID, s.declared
+		one.PluginSource, one.HistorySourceID, one.declared, one.Refresh = &plugin, &s.ID, s.declared, s.Refresh
 		if s.ProviderKey != nil && s.SourceID != nil {
 			source := *s.ProviderKey + "/" + *s.SourceID
 			one.HistorySource = &source

@@ -71,6 +71,7 @@ type PluginRow struct {
 	declared
 	ManifestPath            *string `json:"manifest_path"`
 	Enabled                 bool    `json:"enabled"`
+	Refresh                 *string `json:"refresh"`
 	Status                  string  `json:"status"`
 	ImportSupport           string  `json:"import_support"`
 	NativeImport            bool    `json:"native_import"`
@@ -88,7 +89,6 @@ type declared struct {
 	SourceID     *string `json:"source_id"`
 	SourceFormat *string `json:"source_format"`
 	Path         *string `json:"path"`
-	Refresh      *string `json:"refresh"`
 }
 
 // Codes of issues.
