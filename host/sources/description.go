@@ -73,23 +73,23 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 		have = readKept(keptFile(c), build)
 	}
 	all := make([]Described, len(names))
-	var wait sync.WaitGroup
-	for i, name := range names {
-		all[i].Name = name
-		if d := new(historyv1.DescribeResponse); have[keyOf(c, name)] != nil && proto.Unmarshal(have[keyOf(c, name)], d) == nil {
-			all[i].Description = d
-			continue
+	oneCrash(ctx, len(names), func(i int) error {
+		d := &all[i]
+		d.Name = names[i]
+		if wire := have[keyOf(c, d.Name)]; wire != nil {
+			known := new(historyv1.DescribeResponse)
+			if proto.Unmarshal(wire, known) == nil {
+				d.Description = known
+				return nil
+			}
 		}
-		all[i].fresh = true
-		wait.Go(func() { all[i].Description, all[i].Err = ask(ctx, name) })
-	}
-	wait.Wait()
+		d.fresh = true
+		d.Description, d.Err = ask(ctx, d.Name)
+		return d.Err
+	})
 	seen := map[string]bool{}
 	for i := range all {
 		d := &all[i]
-		if pluginhost.ClassOf(d.Err) == pluginhost.Crashed && ctx.Err() == nil {
-			d.Description, d.Err = ask(ctx, d.Name)
-		}
 		if id := d.Description.GetId(); id != "" && seen[id] {
 			d.Description, d.Err = nil, fault.New(fault.InvalidRequest, "another provider has the id that %s gives itself", d.Name)
 		}
@@ -97,6 +97,29 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 	}
 	Keep(c, executable, all)
 	return all
+}
+
+// maxParallel bounds the providers that are asked at once.
+const maxParallel = 16
+
+// oneCrash asks n providers side by side, and one that crashed once more, alone.
+func oneCrash(ctx context.Context, n int, ask func(i int) error) {
+	crashed := make([]bool, n)
+	slots := make(chan struct{}, maxParallel)
+	var wait sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			crashed[i] = pluginhost.ClassOf(ask(i)) == pluginhost.Crashed
+		})
+	}
+	wait.Wait()
+	for i := range n {
+		if crashed[i] && ctx.Err() == nil {
+			_ = ask(i)
+		}
+	}
 }
 
 // keyOf tells the descriptions of two builds of a plugin apart; nothing is kept of one that is not trusted. Built-in providers

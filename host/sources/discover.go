@@ -7,15 +7,10 @@ import (
 	"encoding/hex"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/agenthistory/ctx/host/config"
-	"github.com/agenthistory/ctx/host/pluginhost"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
-
-// maxParallel bounds the providers that are resolved at once.
-const maxParallel = 16
 
 // entry is a row in the making: a place with what selected it.
 type entry struct {
@@ -38,27 +33,11 @@ func Discover(ctx context.Context, in Input) (*Discovery, error) {
 	out := &Discovery{AutomaticDiscovery: in.Config.Automatic}
 	jobs := providersOf(in)
 	results := make([]resolved, len(jobs))
-	slots := make(chan struct{}, maxParallel)
-	var wait sync.WaitGroup
-	run := func(i int) {
+	oneCrash(ctx, len(jobs), func(i int) error {
 		jobs[i].ask(ctx, in)
 		results[i] = jobs[i].resolve(in.Config)
-	}
-	for i := range jobs {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			if ctx.Err() == nil {
-				run(i)
-			}
-		})
-	}
-	wait.Wait()
-	for i := range jobs {
-		if pluginhost.ClassOf(jobs[i].failed) == pluginhost.Crashed && ctx.Err() == nil {
-			run(i) // once more, alone
-		}
-	}
+		return jobs[i].failed
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
