@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
@@ -81,22 +82,22 @@ type Report struct {
 
 // Resolution is the end of the forward walk.
 type Resolution struct {
-	State   State   `json:"state"`
-	Event   string  `json:"ctx_event_id"`
-	Session *string `json:"ctx_session_id"` // null when the event is not stored
+	State   State         `json:"state"`
+	Event   string        `json:"ctx_event_id"`
+	Session nullable.Text `json:"ctx_session_id"` // null when the event is not stored
 }
 
 // Occurrence is one stored copy.
 type Occurrence struct {
-	Event        string  `json:"ctx_event_id"`
-	Session      string  `json:"ctx_session_id"`
-	FromEvent    string  `json:"copied_from_ctx_event_id"`
-	FromSession  string  `json:"copied_from_ctx_session_id"`
-	Parent       *string `json:"parent_ctx_session_id"`
-	Root         *string `json:"claimed_root_ctx_session_id"`
-	Relationship *string `json:"session_relationship"`
-	Proof        string  `json:"copy_proof"`
-	Depth        int     `json:"depth"` // claims between the occurrence and the end of the forward walk
+	Event        string        `json:"ctx_event_id"`
+	Session      string        `json:"ctx_session_id"`
+	FromEvent    string        `json:"copied_from_ctx_event_id"`
+	FromSession  string        `json:"copied_from_ctx_session_id"`
+	Parent       nullable.Text `json:"parent_ctx_session_id"`
+	Root         nullable.Text `json:"claimed_root_ctx_session_id"`
+	Relationship nullable.Text `json:"session_relationship"`
+	Proof        string        `json:"copy_proof"`
+	Depth        int           `json:"depth"` // claims between the occurrence and the end of the forward walk
 }
 
 // Find walks forward from a stored event. The walk stops after MaxDepth claims and is unresolved then.
@@ -240,20 +241,16 @@ func (w *walker) fill(r *Report, keep int) {
 }
 
 func (c *copied) occurrence() Occurrence {
-	o := Occurrence{
+	return Occurrence{
 		Event: c.event.String(), Session: c.session.ID.String(), FromEvent: c.claim.Event.String(), FromSession: c.claim.Session.String(),
-		Parent: idText(c.session.Parent), Root: idText(c.session.Root), Proof: c.claim.Proof.String(), Depth: c.depth,
+		Parent: idText(c.session.Parent), Root: idText(c.session.Root), Relationship: nullable.Text(c.session.Relationship.String()),
+		Proof: c.claim.Proof.String(), Depth: c.depth,
 	}
-	if name := c.session.Relationship.String(); name != "" {
-		o.Relationship = &name
-	}
-	return o
 }
 
-func idText(d *record.Digest) *string {
+func idText(d *record.Digest) nullable.Text {
 	if d == nil {
-		return nil
+		return ""
 	}
-	text := d.String()
-	return &text
+	return nullable.Text(d.String())
 }

@@ -120,7 +120,7 @@ func TestWalk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Resolution.State != tt.state || r.Resolution.Event != digest(3, tt.event).String() || (r.Resolution.Session != nil) != tt.session {
+			if r.Resolution.State != tt.state || r.Resolution.Event != digest(3, tt.event).String() || (r.Resolution.Session != "") != tt.session {
 				t.Errorf("resolution %+v", r.Resolution)
 			}
 			if r.SelectedDepth != tt.depth || occurrences(r) != tt.found || r.Truncated {

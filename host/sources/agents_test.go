@@ -37,8 +37,8 @@ func (w *world) listed(id string, platform config.Platform) (rows, codes []strin
 			w.t.Fatal(err)
 		}
 		told := filepath.ToSlash(rel) + ": " + string(r.Status)
-		if r.StatusReason != nil {
-			told += " " + *r.StatusReason
+		if r.StatusReason != "" {
+			told += " " + string(r.StatusReason)
 		}
 		if r.Importable || r.NativeImport || r.SourceFormat == "" {
 			w.t.Errorf("%s: %+v", id, r)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -247,21 +248,17 @@ func (d *Discovery) add(provider string, e entry) {
 		Selection:  Selection{Kind: string(Automatic)},
 	}
 	if e.place.reason != "" && e.place.status != Missing && e.place.status != Available {
-		row.UnsupportedReason = &e.place.reason
+		row.UnsupportedReason = nullable.Text(e.place.reason)
 	}
 	route := Route{
 		Provider: provider, Format: e.format, Role: e.role, Path: e.place.path, Authority: Automatic,
 		Root: e.root, Additional: e.additional, Status: e.place.status,
 	}
 	if e.place.sealed {
-		reason, why := "blocked_auth_or_encryption", "the history is encrypted"
-		row.StatusReason, row.UnsupportedReason = &reason, &why
+		row.StatusReason, row.UnsupportedReason = "blocked_auth_or_encryption", "the history is encrypted"
 	}
 	if e.root != nil {
-		row.Selection = Selection{Kind: string(Configured), Root: &e.root.Name}
-		if e.root.Group != "" {
-			row.Selection.Group = &e.root.Group
-		}
+		row.Selection = Selection{string(Configured), nullable.Text(e.root.Name), nullable.Text(e.root.Group)}
 		route.Authority = Configured
 	}
 	route.ID = routeID(route, e.candidate.path)

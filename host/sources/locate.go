@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -44,11 +45,7 @@ func (s *selection) refuseAt(provider, code, message, path string) {
 	if slices.ContainsFunc(s.issues, func(i Issue) bool { return i.Code == code && i.Message == message }) {
 		return
 	}
-	issue := Issue{Provider: provider, Code: code, Message: message}
-	if path != "" {
-		issue.Path = &path
-	}
-	s.issues = append(s.issues, issue)
+	s.issues = append(s.issues, Issue{Provider: provider, Path: nullable.Text(path), Code: code, Message: message})
 }
 
 // locator applies the location rules of one description to one environment.
