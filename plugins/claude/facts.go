@@ -11,7 +11,7 @@ import (
 // maxFilenames is how many entries of a search result's file list become facts.
 const maxFilenames = 200
 
-// factKeys holds the recognised keys. There are 40, so that an object with more than 64 of them repeats one.
+// factKeys holds the recognised keys. There are 40 of facts, so that an object with more than 64 of them repeats one.
 var factKeys = facts.NewTable(map[sdkplugin.FactKind][]string{
 	sdkplugin.FactToolWorkdir: {"cwd", "workdir", "working_directory"},
 	sdkplugin.FactFile: {"file", "file_path", "filePath", "path", "paths", "old_path", "new_path", "notebook_path",
@@ -25,50 +25,14 @@ var factKeys = facts.NewTable(map[sdkplugin.FactKind][]string{
 	sdkplugin.FactCommand:     {"command", "cmd"},
 	sdkplugin.FactBranch:      {"branch", "branch_name", "gitBranch"},
 	sdkplugin.FactWorkspace:   {"workspace", "workspace_id"},
+	0:                         {"data", "base64", "blob", "encrypted_content"},
 })
 
-// factWalk collects the facts of one block, depth first in the order of the text.
-type factWalk struct {
-	facts.Collector
-	void bool // the block gives no facts
-	// rewrite is set when the block holds something that is not stored: encoded binaries, encrypted content.
-	rewrite bool
-}
+// unstoredKeys may name something that is not stored: encoded binaries, encrypted content.
+var unstoredKeys = factKeys.Bits("data", "base64", "blob", "encrypted_content")
 
-// block walks one block. Its facts are dropped as a whole when an object names a recognised key twice.
-func (w *factWalk) block(v canonical.Value) {
-	w.void, w.rewrite = false, false
-	start := len(w.List)
-	w.walk(v)
-	if w.void {
-		w.List = w.List[:start]
-	}
-}
-
-func (w *factWalk) walk(v canonical.Value) {
-	switch v.Kind() {
-	case canonical.Array:
-		for element := range v.Elems {
-			w.walk(element)
-		}
-	case canonical.Object:
-		w.object(v)
-	}
-}
-
-func (w *factWalk) object(v canonical.Value) {
-	var seen uint64
-	for key, m := range v.Each {
-		if k, ok := factKeys.Look(key); ok {
-			w.void = w.void || seen&k.Bit != 0
-			seen |= k.Bit
-			w.AddValue(k.Kind, m)
-		} else if unstored(key) {
-			w.rewrite = true
-		}
-		w.walk(m)
-	}
-}
+// factWalk collects the facts of one block.
+type factWalk struct{ facts.Walk }
 
 // resultFiles adds the files that the client's own result object names.
 func (w *factWalk) resultFiles(result canonical.Value) {

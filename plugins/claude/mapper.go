@@ -22,10 +22,6 @@ const (
 	rejected = transcript.Rejected
 )
 
-// maxSpanParts is how many pieces of a structured value one text may consist of; a text of more pieces travels by itself,
-// because finding the place of a piece costs time in proportion to their number.
-const maxSpanParts = 64
-
 // mapper turns the records of one file into events. It works on one draft of an event in memory that it keeps.
 type mapper struct {
 	key              sessionKey
@@ -49,11 +45,7 @@ type mapper struct {
 	onLine  int    // events of the line so far
 	at      sdkplugin.Instant
 
-	// The draft.
-	ev         sdkplugin.Event
-	invocation sdkplugin.Invocation
-	result     sdkplugin.Result
-	claim      sdkplugin.CopyClaim
+	transcript.Draft
 	kind       nativeKind
 	nativeRole []byte
 	callID     []byte
@@ -63,18 +55,13 @@ type mapper struct {
 	walk       factWalk
 	literalEnd int // end of the facts that count for content digests
 
-	alternate  canonical.Doc // for values that are written anew before they are stored
-	rewriter   rewriter
-	digester   digester
-	parts      []canonical.Value
-	marks      []canonical.Mark
-	spans      []sdkplugin.Span
-	whole      []sdkplugin.Span
-	text       []byte // joined text
-	structured []byte
-	keys       []byte
-	callKey    []byte
-	noBlock    block
+	alternate canonical.Doc // for values that are written anew before they are stored
+	rewriter  rewriter
+	digester  digester
+	parts     []canonical.Value
+	text, raw []byte
+	keys      []byte
+	noBlock   block
 }
 
 // begin makes the mapper ready for a file.
@@ -206,30 +193,13 @@ func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add fun
 		return rejected, tooManyEvents, nil
 	}
 	m.draft(kind, typ, role)
-	m.ev.Body = sdkplugin.Inline(text)
+	m.Event.Body = sdkplugin.Inline(text)
 	add()
 	return retained, "", m.give(0)
 }
 
-// joined returns the texts of the record, joined with LF. One text is not copied.
-func (m *mapper) joined() []byte { return m.join(m.outline.texts) }
-
-func (m *mapper) join(texts []canonical.Value) []byte {
-	switch len(texts) {
-	case 0:
-		return nil
-	case 1:
-		return texts[0].Str()
-	}
-	m.text = m.text[:0]
-	for i, v := range texts {
-		if i > 0 {
-			m.text = append(m.text, '\n')
-		}
-		m.text = v.AppendStr(m.text)
-	}
-	return m.text
-}
+// joined returns the texts of the record, joined with LF.
+func (m *mapper) joined() []byte { return m.Join(m.outline.texts) }
 
 // draft starts an event.
 func (m *mapper) draft(kind nativeKind, typ, role string) {
@@ -244,24 +214,24 @@ func (m *mapper) draft(kind nativeKind, typ, role string) {
 	if !m.key.main() || m.rec.sidechain {
 		scope = sdkplugin.ScopeSubagent
 	}
-	m.ev = sdkplugin.Event{Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope}
+	m.Event = sdkplugin.Event{Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope}
 }
 
 // give finishes the draft as the event idx of its record and hands it out.
 func (m *mapper) give(idx int) error {
-	m.ev.Sequence = m.ordinal<<16 + uint64(m.onLine)
+	m.Event.Sequence = m.ordinal<<16 + uint64(m.onLine)
 	m.onLine++
-	m.ev.Facts = m.walk.List
-	m.ev.Key = m.eventKey(idx)
+	m.Event.Facts = m.walk.List
+	m.Event.Key = m.eventKey(idx)
 	if m.out == nil {
 		return nil
 	}
 	if err := m.declare(); err != nil {
 		return err
 	}
-	m.ev.Session = m.session
+	m.Event.Session = m.session
 	m.claimCopy(idx)
-	return m.out.Event(&m.ev)
+	return m.out.Event(&m.Event)
 }
 
 // relationships of main sessions by their lineage.
@@ -361,19 +331,19 @@ func (m *mapper) claimCopy(idx int) {
 	if key == m.key {
 		return
 	}
-	m.claim = sdkplugin.CopyClaim{
+	m.Claim = sdkplugin.CopyClaim{
 		Session: key.ref(false), EventKind: eventKind, Proof: proof,
 		EventKey: sdkplugin.Composite(eventNamespace, sdkplugin.Utf8(texts.View(uuid)), sdkplugin.U64(uint64(idx))),
 	}
-	m.ev.Copy = &m.claim
+	m.Event.Copy = &m.Claim
 }
 
 // bodyText returns the text of the draft's body.
 func (m *mapper) bodyText() []byte {
-	if len(m.ev.Body.Spans) == 0 {
-		return m.ev.Body.Bytes
+	if len(m.Event.Body.Spans) == 0 {
+		return m.Event.Body.Bytes
 	}
-	return appendPieces(nil, m.ev.Structured, m.ev.Body.Spans)
+	return appendPieces(nil, m.Event.Structured, m.Event.Body.Spans)
 }
 
 // appendPieces appends pieces of a structured value, joined with LF.

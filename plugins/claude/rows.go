@@ -15,10 +15,10 @@ func (m *mapper) system() (verdict, string, error) {
 	case "compact_boundary", "microcompact_boundary":
 		return m.rowWith(nativeNotice, sdkplugin.Summary, sdkplugin.RoleSystem, text, func() {
 			if metadata := m.rec.root.Get("compactMetadata"); !metadata.IsNull() {
-				m.structured = append(m.structured[:0], `{"compactMetadata":`...)
-				m.structured = append(canonical.AppendValue(m.structured, metadata), '}')
-				if len(m.structured)+len(text) <= m.maxText {
-					m.ev.Structured = m.structured
+				m.raw = append(m.raw[:0], `{"compactMetadata":`...)
+				m.raw = append(canonical.AppendValue(m.raw, metadata), '}')
+				if len(m.raw)+len(text) <= m.maxText {
+					m.Event.Structured = m.raw
 				}
 			}
 		})
@@ -77,7 +77,7 @@ func (m *mapper) attachment() (verdict, string, error) {
 			m.parts = append(m.parts, text)
 		}
 	}
-	return m.row(nativeNotice, sdkplugin.Message, sdkplugin.RoleUser, m.join(m.parts))
+	return m.row(nativeNotice, sdkplugin.Message, sdkplugin.RoleUser, m.Join(m.parts))
 }
 
 // pullRequest maps the link to a pull request; the client writes it again on every resume.
@@ -142,7 +142,7 @@ func (m *mapper) textRow(idx int, isResult bool) error {
 		m.state.Titles.addTyped(whole)
 	}
 	m.draft(nativeMessage, typ, role)
-	m.ev.Body = sdkplugin.Inline(whole)
+	m.Event.Body = sdkplugin.Inline(whole)
 	return m.give(idx)
 }
 

@@ -124,14 +124,6 @@ func (k *eventKeys) number(occurrence uint64) sdkplugin.NativeKey {
 	return k.key
 }
 
-// print8 stands for a text where a set must fit into a frontier: 64 bits of its SHA-256.
-type print8 uint64
-
-func printOf(text []byte) print8 {
-	sum := sha256.Sum256(text)
-	return print8(binary.BigEndian.Uint64(sum[:]))
-}
-
 // uuidTime returns the milliseconds since 1970 in a UUID of version 7; ok is false for everything else.
 func uuidTime(id string) (ms uint64, ok bool) {
 	if len(id) != uuidLength || !isUUID(id) || id[14] != '7' {

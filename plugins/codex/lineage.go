@@ -80,7 +80,7 @@ func (a *ancestry) close() {
 // the parent's event at the same place; without that rollout a result is known by its call id.
 func (m *mapper) claimCopy(nativeType string) {
 	o := &m.state.Owner
-	if o.Parent == "" || m.ev.Sequence < o.Line {
+	if o.Parent == "" || m.Event.Sequence < o.Line {
 		return
 	}
 	if m.state.Compared {
@@ -99,12 +99,12 @@ func (m *mapper) claimCopy(nativeType string) {
 	m.state.Inherited = false
 	result := nativeType == sdkplugin.ToolOutput || nativeType == sdkplugin.CommandOutput
 	related := o.Relationship == sdkplugin.RelationshipForked || o.Relationship == sdkplugin.RelationshipResumedFrom
-	if result && related && !m.state.LocalTurn && len(m.ev.CallID) > 0 {
-		m.copyOf(m.ev.Key, sdkplugin.ProofNativeCallResult)
+	if result && related && !m.state.LocalTurn && len(m.Event.CallID) > 0 {
+		m.copyOf(m.Event.Key, sdkplugin.ProofNativeCallResult)
 	}
 }
 
 func (m *mapper) copyOf(key sdkplugin.NativeKey, proof sdkplugin.Proof) {
-	m.claim = sdkplugin.CopyClaim{Session: *refTo(m.state.Owner.Parent), EventKind: eventKind, EventKey: key, Proof: proof}
-	m.ev.Copy = &m.claim
+	m.Claim = sdkplugin.CopyClaim{Session: *refTo(m.state.Owner.Parent), EventKind: eventKind, EventKey: key, Proof: proof}
+	m.Event.Copy = &m.Claim
 }

@@ -50,23 +50,13 @@ type mapper struct {
 	extra         bool // members beside time, type and payload
 	doubled       channel
 
-	// The draft.
-	ev         sdkplugin.Event
-	invocation sdkplugin.Invocation
-	result     sdkplugin.Result
-	claim      sdkplugin.CopyClaim
-	walk       factWalk
-	keys       eventKeys
-	marks      []canonical.Mark
-	parts      []canonical.Value
-	spans      []sdkplugin.Span
-	argSpan    []sdkplugin.Span
-	wholeSpan  []sdkplugin.Span
-	structured []byte
-	text       []byte
-	callKey    []byte
-	ancestor   []byte
-	inner      canonical.Doc // JSON inside of strings, and rewritten payloads
+	transcript.Draft
+	walk     factWalk
+	keys     eventKeys
+	parts    []canonical.Value
+	text     []byte
+	ancestor []byte
+	inner    canonical.Doc // JSON inside of strings, and rewritten payloads
 	// What the id of an event without a native one is made from: a text, or a string that is decoded only when it is needed.
 	digestText  []byte
 	digestValue canonical.Value
@@ -168,9 +158,9 @@ func (m *mapper) draft(at transcript.Place, when time.Time) {
 		when = m.state.Owner.Start
 	}
 	m.when = when
-	m.ev = sdkplugin.Event{Kind: eventKind, Sequence: at.Line.Ordinal, Suborder: uint32(at.Nth)}
+	m.Event = sdkplugin.Event{Kind: eventKind, Sequence: at.Line.Ordinal, Suborder: uint32(at.Nth)}
 	if !when.IsZero() {
-		m.ev.At = sdkplugin.At(when)
+		m.Event.At = sdkplugin.At(when)
 	}
 	m.doubled, m.digestText, m.digestValue = 0, nil, canonical.Value{}
 	m.walk.Reset()
@@ -203,7 +193,7 @@ func (m *mapper) turnContext() (transcript.Outcome, error) {
 		return refuse("a turn_context without a directory")
 	}
 	m.state.CWD = string(cwd)
-	m.state.learnModel(bounded(m.payload.Get("model"), maxMember))
+	m.state.Models.Learn([]byte(bounded(m.payload.Get("model"), maxMember)))
 	turn, timed := uuidTime(string(m.payload.Get("turn_id").Str()))
 	if start, ok := uuidTime(m.state.Owner.ID); ok && timed && turn > start {
 		m.state.LocalTurn, m.state.Inherited = true, false
@@ -260,9 +250,9 @@ func (m *mapper) event() (transcript.Outcome, error) {
 // give finishes the draft and hands it out.
 func (m *mapper) give(role string, nativeType, nativeRole string) error {
 	m.identify(nativeType, nativeRole)
-	key := m.keys.number(m.state.occurrence(m.keys.print()))
-	m.ev.Key, m.ev.Role, m.ev.Facts = key, role, m.walk.List
-	m.state.seen(m.when)
+	key := m.keys.number(m.state.Occurrences.next(m.keys.print()))
+	m.Event.Key, m.Event.Role, m.Event.Facts = key, role, m.walk.List
+	m.state.Times.Learn(m.Event.At)
 	m.claimCopy(nativeType)
 	if m.given != nil {
 		m.given(string(m.kind), m.payload, key)
@@ -273,14 +263,14 @@ func (m *mapper) give(role string, nativeType, nativeRole string) error {
 	if err := m.declare(); err != nil {
 		return err
 	}
-	m.ev.Session = m.session
-	return m.out.Event(&m.ev)
+	m.Event.Session = m.session
+	return m.out.Event(&m.Event)
 }
 
 // skip counts the occurrence of a terminal record that gives no event.
 func (m *mapper) skip(nativeType string) {
 	m.identify(nativeType, sdkplugin.RoleTool)
-	m.state.occurrence(m.keys.print())
+	m.state.Occurrences.next(m.keys.print())
 }
 
 // maxNativeID is the longest native id that becomes part of a key, in bytes: a key has 64 KiB, and this is room for its other parts.

@@ -10,7 +10,7 @@ import (
 // add takes a session in a store. When a store has two of one name, the better one stays.
 func (l *library) add(ctx context.Context, f *found) error {
 	if !f.id.valid() {
-		l.diagnose(f.route, f.locator, "unusable_name", "the session has no usable name")
+		l.Warn(f.route, f.locator, "unusable_name", "the session has no usable name")
 		return nil
 	}
 	key := scope{string(l.routes[f.route].Lineage), f.id}
@@ -38,7 +38,7 @@ func (l *library) add(ctx context.Context, f *found) error {
 			return err
 		}
 	}
-	l.diagnose(worse.route, worse.locator, "duplicate_session", "another file of the same session is newer and is taken instead")
+	l.Warn(worse.route, worse.locator, "duplicate_session", "another file of the same session is newer and is taken instead")
 	return nil
 }
 

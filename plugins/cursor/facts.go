@@ -10,7 +10,7 @@ import (
 var factKeys = facts.NewTable(map[sdkplugin.FactKind][]string{
 	sdkplugin.FactToolWorkdir: {"cwd", "workdir", "working_directory"},
 	sdkplugin.FactFile: {"file", "file_path", "filePath", "path", "paths", "old_path", "new_path", "notebook_path", "notebookPath",
-		"target_file", "targetFile", "target_notebook", "absolutePath", "target_directories", "relative_workspace_path"},
+		"target_file", "targetFile", "target_notebook", "absolutePath", "target_directories text", "relative_workspace_path text"},
 	sdkplugin.FactURL:         {"url", "uri", "repository_url", "repositoryUrl", "remote_url"},
 	sdkplugin.FactForge:       {"forge", "forge_url"},
 	sdkplugin.FactProject:     {"project", "project_id", "repository", "repo"},
@@ -23,39 +23,10 @@ var factKeys = facts.NewTable(map[sdkplugin.FactKind][]string{
 })
 
 // factWalk collects the facts of one event.
-type factWalk struct {
-	facts.Collector
-	void bool // the value gives no facts
-}
+type factWalk struct{ facts.Walk }
 
-// value walks a value, depth first in the order of the text. It gives no facts when an object names a recognised key twice.
+// value walks a value.
 func (w *factWalk) value(v canonical.Value) {
-	w.void = false
-	start := len(w.List)
-	w.walk(v)
-	if w.void {
-		w.List = w.List[:start]
-	}
+	w.Distinct(&factKeys, v)
 	w.Settle()
-}
-
-func (w *factWalk) walk(v canonical.Value) {
-	switch v.Kind() {
-	case canonical.Array:
-		for element := range v.Elems {
-			w.walk(element)
-		}
-	case canonical.Object:
-		var seen uint64
-		for key, m := range v.Each {
-			if k, ok := factKeys.Look(key); ok {
-				w.void = w.void || seen&k.Bit != 0
-				seen |= k.Bit
-				if name := string(key); m.IsString() || name != "target_directories" && name != "relative_workspace_path" {
-					w.AddValue(k.Kind, m)
-				}
-			}
-			w.walk(m)
-		}
-	}
 }

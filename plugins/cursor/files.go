@@ -37,7 +37,7 @@ func vanished(err error) bool {
 
 // small returns what a description beside a history holds.
 func (l *library) small(route, locator string) ([]byte, error) {
-	f, err := jsonl.Open(route, locator, l.work)
+	f, err := jsonl.Open(route, locator, l.Work)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (l *library) small(route, locator string) ([]byte, error) {
 func (l *library) prefix(ctx context.Context, a, b *found) (bool, error) {
 	var open [2]*jsonl.File
 	for i, f := range [...]*found{a, b} {
-		file, err := jsonl.Open(l.routes[f.route].Path, f.locator, l.work)
+		file, err := jsonl.Open(l.routes[f.route].Path, f.locator, l.Work)
 		if err != nil {
 			return true, nil
 		}

@@ -3,9 +3,6 @@ package cursor
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"sync"
@@ -58,14 +55,10 @@ type scope struct {
 
 // library is what an inventory found.
 type library struct {
-	routes      []sdkplugin.Route
-	sessions    map[scope]*session
-	list        []*found // those that are taken, by route, then by locator, then by id
-	states      []sdkplugin.RouteState
-	diagnostics []sdkplugin.Diagnostic
-	// What was looked at.
-	directories, files, skippedLinks uint64
-	work                             *jsonl.Work
+	listing.Listing
+	routes   []sdkplugin.Route
+	sessions map[scope]*session
+	list     []*found // those that are taken, by route, then by locator, then by id
 
 	workspaceLock sync.Mutex
 	workspaces    map[int]*workspaces // by route
@@ -78,47 +71,36 @@ func (p *provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest
 		return err
 	}
 	p.keep(lib)
-	told := listing.Listing{
-		States: lib.states, Diagnostics: lib.diagnostics, Directories: lib.directories, Files: lib.files, SkippedLinks: lib.skippedLinks,
-	}
-	return told.Give(out, len(lib.list), func(i int) sdkplugin.Source { return lib.source(lib.list[i]) })
+	return lib.Give(out, len(lib.list), func(i int) sdkplugin.Source { return lib.source(lib.list[i]) })
 }
 
 // look lists every route and chooses the stores.
 func (p *provider) look(ctx context.Context, routes []sdkplugin.Route) (*library, error) {
 	lib := &library{
-		routes: routes, sessions: map[scope]*session{}, states: make([]sdkplugin.RouteState, len(routes)), work: p.work,
-		workspaces: map[int]*workspaces{},
+		Listing: listing.Listing{Ctx: ctx, Work: p.work}, routes: routes, sessions: map[scope]*session{}, workspaces: map[int]*workspaces{},
 	}
 	for i, route := range routes {
 		state, err := lib.route(ctx, i, route)
 		if err != nil {
 			return nil, err
 		}
-		lib.states[i] = state
+		lib.States = append(lib.States, state)
 	}
-	if err := lib.choose(ctx); err != nil {
-		return nil, err
-	}
-	return lib, nil
+	return lib, lib.choose(ctx)
 }
 
 // route lists one route and tells how completely.
 func (l *library) route(ctx context.Context, index int, route sdkplugin.Route) (sdkplugin.RouteState, error) {
-	info, err := os.Stat(route.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return sdkplugin.RouteMissing, nil
-	case err != nil:
-		return sdkplugin.RouteUnreadable, nil
+	state, isDir := listing.Look(route.Path)
+	switch store := storeOf(route); {
+	case state != sdkplugin.RouteComplete:
+		return state, nil
+	case store == cliStore:
+		return l.cliStores(ctx, index, route, isDir)
+	case store == ideState:
+		return l.ideState(ctx, index, route, isDir)
 	}
-	switch storeOf(route) {
-	case cliStore:
-		return l.cliStores(ctx, index, route, info.IsDir())
-	case ideState:
-		return l.ideState(ctx, index, route, info.IsDir())
-	}
-	return l.transcripts(ctx, index, route, info.IsDir())
+	return l.transcripts(ctx, index, route, isDir)
 }
 
 // storeOf tells which store a route is of.
@@ -132,57 +114,21 @@ func storeOf(route sdkplugin.Route) store {
 	return transcripts
 }
 
-// walk reads a tree. A nil tree has its state told.
-func (l *library) walk(ctx context.Context, index int, w jsonl.Walk) (*jsonl.Tree, sdkplugin.RouteState, error) {
-	w.Work = l.work
-	tree, err := w.Run(ctx)
-	var failure *jsonl.Failure
-	switch {
-	case ctx.Err() != nil:
-		return nil, 0, ctx.Err()
-	case vanished(err):
-		return nil, sdkplugin.RouteMissing, nil
-	case errors.As(err, &failure):
-		l.diagnose(index, "", "unreadable", failure.Reason)
-		return nil, sdkplugin.RouteUnreadable, nil
-	case err != nil:
-		return nil, 0, err
-	}
-	l.directories += tree.Directories
-	l.files += uint64(len(tree.Entries))
-	l.skippedLinks += tree.SkippedLinks
-	state := sdkplugin.RouteComplete
-	for _, problem := range tree.Problems {
-		state = sdkplugin.RouteIncomplete
-		l.diagnose(index, problem.Locator, "unreadable", problem.Failure.Reason)
-	}
-	if tree.SkippedNames > 0 {
-		l.diagnose(index, "", "skipped_names", "files whose names are not UTF-8 are left out")
-	}
-	return tree, state, nil
-}
-
-func (l *library) diagnose(route int, locator, code, message string) {
-	l.diagnostics = append(l.diagnostics, sdkplugin.Diagnostic{
-		Severity: sdkplugin.SeverityWarning, Code: code, Message: message, Locator: locator, Route: route,
-	})
-}
-
 func (l *library) transcripts(ctx context.Context, index int, route sdkplugin.Route, isDir bool) (sdkplugin.RouteState, error) {
 	if !isDir {
-		seen, err := jsonl.Observe(route.Path, "", l.work)
+		seen, err := jsonl.Observe(route.Path, "", l.Work)
 		if err != nil {
 			return sdkplugin.RouteUnreadable, nil
 		}
 		return sdkplugin.RouteComplete, l.transcript(ctx, index, route, jsonl.Entry{Observation: seen})
 	}
-	tree, state, err := l.walk(ctx, index, jsonl.Walk{
+	entries, state, err := l.Tree(index, jsonl.Walk{
 		Route: route.Path, Match: transcriptFile(route.Path), Descend: transcriptDir(route.Path),
 	})
-	if tree == nil {
+	if err != nil {
 		return state, err
 	}
-	for _, entry := range tree.Entries {
+	for _, entry := range entries {
 		if err := l.transcript(ctx, index, route, entry); err != nil {
 			return 0, err
 		}
@@ -194,10 +140,10 @@ func (l *library) transcript(ctx context.Context, index int, route sdkplugin.Rou
 	p, ok := placeOf(route.Path, entry.Locator)
 	switch {
 	case !ok:
-		l.diagnose(index, entry.Locator, "not_a_transcript", "the name is not that of a transcript")
+		l.Warn(index, entry.Locator, "not_a_transcript", "the name is not that of a transcript")
 		return nil
 	case p.stray:
-		l.diagnose(index, entry.Locator, "stray_transcript", "the name is not that of the session whose directory it lies in")
+		l.Warn(index, entry.Locator, "stray_transcript", "the name is not that of the session whose directory it lies in")
 		return nil
 	}
 	return l.add(ctx, &found{
@@ -208,25 +154,25 @@ func (l *library) transcript(ctx context.Context, index int, route sdkplugin.Rou
 // cliStores lists a directory of databases, or one database.
 func (l *library) cliStores(ctx context.Context, index int, route sdkplugin.Route, isDir bool) (sdkplugin.RouteState, error) {
 	if !isDir {
-		seen, err := jsonl.Observe(route.Path, "", l.work)
+		seen, err := jsonl.Observe(route.Path, "", l.Work)
 		if err != nil {
 			return sdkplugin.RouteUnreadable, nil
 		}
 		f := &found{store: cliStore, route: index, seen: seen}
-		f.log, _ = jsonl.Observe(route.Path+logSuffix, "", l.work)
-		f.meta, _ = jsonl.Observe(filepath.Join(filepath.Dir(route.Path), storeMetaName), "", l.work)
+		f.log, _ = jsonl.Observe(route.Path+logSuffix, "", l.Work)
+		f.meta, _ = jsonl.Observe(filepath.Join(filepath.Dir(route.Path), storeMetaName), "", l.Work)
 		f.id, f.dirHash = storePlace(route.Path)
 		return sdkplugin.RouteComplete, l.add(ctx, f)
 	}
-	tree, state, err := l.walk(ctx, index, jsonl.Walk{Route: route.Path, Match: storeFile, Descend: storeDir})
-	if tree == nil {
+	entries, state, err := l.Tree(index, jsonl.Walk{Route: route.Path, Match: storeFile, Descend: storeDir})
+	if err != nil {
 		return state, err
 	}
 	beside := map[string]jsonl.Observation{}
-	for _, entry := range tree.Entries {
+	for _, entry := range entries {
 		beside[entry.Locator] = entry.Observation
 	}
-	for _, entry := range tree.Entries {
+	for _, entry := range entries {
 		if path.Base(entry.Locator) != storeName {
 			continue
 		}

@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"crypto/md5"
 	"encoding/hex"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // Bounds of what is remembered of one session.
 const (
-	maxModels   = 64
 	maxWorkdirs = 64
 	maxPath     = 4 << 10
 )
@@ -24,24 +23,10 @@ type learned struct {
 	Prompt    string         // the first one, as a title
 	Workspace string         // that a context names
 	Workdirs  map[string]int // directories of shell calls
-	Model     string         // the newest
-	Models    []string       // all, in order
-	Times     span           // of events
-	Tags      span           // stated by contexts
-	Vague     bool           // one of them without a zone
-}
-
-// span is the first and the last of some times in milliseconds.
-type span struct {
-	Known       bool
-	First, Last int64
-}
-
-func (s *span) add(ms int64) {
-	if !s.Known {
-		*s = span{true, ms, ms}
-	}
-	s.First, s.Last = min(s.First, ms), max(s.Last, ms)
+	Models    transcript.Models
+	Times     transcript.Times // of events
+	Tags      transcript.Times // stated by contexts
+	Vague     bool             // one of them without a zone
 }
 
 func newLearned() *learned { return &learned{Workdirs: map[string]int{}} }
@@ -63,14 +48,8 @@ func (l *learned) context(text []byte) {
 		}
 	}
 	if t, ok := tagTimeOf(text); ok && plausible(t.at).Known {
-		l.Tags.add(t.at.UnixMilli())
+		l.Tags.Learn(sdkplugin.At(t.at))
 		l.Vague = l.Vague || !t.zoned
-	}
-}
-
-func (l *learned) time(at sdkplugin.Instant) {
-	if at.Known {
-		l.Times.add(at.Millis)
 	}
 }
 
@@ -85,12 +64,8 @@ func (l *learned) workdir(dir []byte) {
 }
 
 func (l *learned) model(name []byte) {
-	if len(name) == 0 || len(name) > 256 || string(name) == "default" || string(name) == l.Model {
-		return
-	}
-	l.Model = string(name)
-	if len(l.Models) < maxModels && !slices.Contains(l.Models, l.Model) {
-		l.Models = append(l.Models, l.Model)
+	if len(name) <= 256 && string(name) != "default" {
+		l.Models.Learn(name)
 	}
 }
 
@@ -126,7 +101,7 @@ func (c *companion) add(o companion) {
 func (e *emitter) metadata(c *companion, modTimeNS int64) sdkplugin.SessionMetadata {
 	l := e.learned
 	m := sdkplugin.SessionMetadata{
-		Session: e.session, Title: cmp.Or(c.title, l.Prompt), Model: cmp.Or(l.Model, c.model), Models: l.Models,
+		Session: e.session, Title: cmp.Or(c.title, l.Prompt), Model: cmp.Or(l.Models.Newest, c.model), Models: l.Models.All,
 		CWD: c.cwd,
 	}
 	if m.CWD == "" {
@@ -140,9 +115,10 @@ func (e *emitter) metadata(c *companion, modTimeNS int64) sdkplugin.SessionMetad
 	}
 	switch {
 	case l.Times.Known:
-		m.StartedAt, m.EndedAt = sdkplugin.AtMillis(l.Times.First), sdkplugin.AtMillis(l.Times.Last)
+		m.StartedAt, m.EndedAt = l.Times.Span()
 	case l.Tags.Known:
-		m.StartedAt, m.EndedAt, m.ApproximateTimes = sdkplugin.AtMillis(l.Tags.First), sdkplugin.AtMillis(l.Tags.Last), l.Vague
+		m.StartedAt, m.EndedAt = l.Tags.Span()
+		m.ApproximateTimes = l.Vague
 	case c.started > 0:
 		m.StartedAt, m.EndedAt = sdkplugin.AtMillis(c.started), sdkplugin.AtMillis(max(c.started, c.ended))
 	default:

@@ -58,15 +58,15 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 	if isDir {
 		locator = globalDir + "/" + stateName
 	}
-	seen, err := jsonl.Observe(route.Path, locator, l.work)
+	seen, err := jsonl.Observe(route.Path, locator, l.Work)
 	if err != nil {
 		if vanished(err) {
 			return sdkplugin.RouteComplete, nil
 		}
-		l.diagnose(index, locator, "unreadable", "the state of the editor cannot be looked at")
+		l.Warn(index, locator, "unreadable", "the state of the editor cannot be looked at")
 		return sdkplugin.RouteIncomplete, nil
 	}
-	l.files++
+	l.Files++
 	var heads *headReader
 	err = patiently(func() (err error) {
 		heads, err = readHeads(ctx, filepath.Join(route.Path, filepath.FromSlash(locator)))
@@ -76,7 +76,7 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		l.diagnose(index, locator, "unreadable", reasonOf(err))
+		l.Warn(index, locator, "unreadable", reasonOf(err))
 		return sdkplugin.RouteIncomplete, nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(heads.byID)) {
@@ -85,7 +85,7 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 		}
 	}
 	if heads.rejected > 0 {
-		l.diagnose(index, locator, "unreadable_sessions", "heads of sessions that are no JSON or too long are left out")
+		l.Warn(index, locator, "unreadable_sessions", "heads of sessions that are no JSON or too long are left out")
 		return sdkplugin.RouteIncomplete, nil // such a session is not gone
 	}
 	return sdkplugin.RouteComplete, nil

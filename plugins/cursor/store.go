@@ -247,7 +247,7 @@ func (r *rows) element(role string, b, text canonical.Value) error {
 		}
 		if t.result.IsNull() {
 			if parts := appendTexts(nil, b.Get("experimental_content")); len(parts) > 0 {
-				t.text = r.join(parts)
+				t.text = r.Join(parts)
 			}
 		}
 		return r.output(&t)

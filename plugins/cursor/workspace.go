@@ -60,7 +60,7 @@ func (l *library) workspaceOf(ctx context.Context, f *found) string {
 // readFolders reads the folder of every workspace. What cannot be read names none.
 func (w *workspaces) readFolders(ctx context.Context, l *library) {
 	tree, err := jsonl.Walk{
-		Route: w.route, Work: l.work,
+		Route: w.route, Work: l.Work,
 		Match: func(locator string) bool {
 			ok, _ := path.Match(workspacesDir+"/*/"+folderName, locator)
 			return ok

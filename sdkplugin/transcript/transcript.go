@@ -64,6 +64,7 @@ type Scanner struct {
 	Parsed            uint64 // lines parsed, for tests of the work
 	Grown             bool   // a long line has made the memory large
 	Nested            bool   // lines are mapped while another scanner maps one
+	Whole             bool   // nothing is taken out of damaged lines
 }
 
 // How often a scan reports progress, in bytes, and looks for cancellation, in lines.
@@ -78,11 +79,19 @@ const (
 	keptNodes = 1 << 16
 )
 
+const notAnObject = "not one JSON object"
+
 // longLines is held while a line over keptLine is mapped: its values may take twenty times its own memory, which is there once.
 var longLines sync.Mutex
 
 // Restart sets the counts to zero.
 func (s *Scanner) Restart() { s.Retained, s.Ignored, s.Parsed = 0, 0, 0 }
+
+// Tell gives the counts to the host; rejections were told as they came.
+func (s *Scanner) Tell(out Sink) {
+	out.Retain(s.Retained)
+	out.Ignore(s.Ignored)
+}
 
 // Lines hands the complete lines up to an offset to each. Without a sink there is no progress.
 func (s *Scanner) Lines(ctx context.Context, end uint64, out Sink, each func(*jsonl.Line) error) error {
@@ -133,7 +142,11 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 	if s.Nested {
 		records = recordsOf
 	}
-	torn, defect, err := records(&s.Doc, line.Bytes, m.Known, func(record canonical.Value) error {
+	known := m.Known
+	if s.Whole {
+		known = nil
+	}
+	torn, defect, err := records(&s.Doc, line.Bytes, known, func(record canonical.Value) error {
 		outcome, err := m.Record(Place{line, nth}, record)
 		nth++
 		switch {
@@ -152,11 +165,13 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 	switch {
 	case err != nil:
 		return err
+	case s.Whole && (defect != "" || torn >= 0):
+		return reject(sdkplugin.Rejection{Detail: notAnObject})
 	case defect != "":
 		return reject(sdkplugin.Rejection{Detail: defect})
 	case torn >= 0:
 		return reject(sdkplugin.Rejection{
-			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: "not one JSON object",
+			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: notAnObject,
 		})
 	}
 	return nil
@@ -164,7 +179,7 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 
 // Records hands the records of one line to each: the object the line is, or the ones that a damaged line still holds. A defect
 // is the reason to reject the whole line; torn is the offset in the line of the first byte that belongs to no record, -1 if
-// there is none. Long lines are taken one at a time, and the memory of many values is given back behind the line, so each must not
+// there is none. Without known nothing is taken out of a damaged line. Long lines are taken one at a time, and the memory of many values is given back behind the line, so each must not
 // call Records.
 func Records(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
 	if len(line) > keptLine {
@@ -186,6 +201,9 @@ func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool
 	}
 	if syntax := new(canonical.SyntaxError); errors.As(fault, &syntax) && syntax.Code == canonical.NotUTF8 {
 		return -1, "not UTF-8", nil
+	}
+	if known == nil {
+		return 0, "", nil
 	}
 	recovery, err := jsonl.Recover(doc, line, known, func(_ int, v canonical.Value) error { return each(v) })
 	return recovery.Torn, "", err
