@@ -1,6 +1,7 @@
 package sdkplugin
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -201,6 +202,28 @@ func (a Anchor) Validate() error {
 		return fmt.Errorf("anchor starts with byte %#02x", a[0])
 	}
 	return nil
+}
+
+// Native reads back the texts that NativeAnchor was given: one, or those of a list, where "" is a Null. Any other anchor is one
+// that another provider made, a failure of class Internal; the texts are empty then.
+func (a Anchor) Native(namespace string, texts int) ([]string, error) {
+	out, head := make([]string, texts), NativeAnchor(namespace, nil)
+	if texts != 1 {
+		head = append(head, AppendList(nil, texts)...)
+	}
+	rest, ours := bytes.CutPrefix(a, head)
+	r := keyReader{rest: rest}
+	for i := range out {
+		if tag := r.next(1); tag != nil && tag[0] == tagUtf8 {
+			out[i] = string(r.prefixed())
+		} else if tag == nil || tag[0] != tagNull {
+			ours = false
+		}
+	}
+	if !ours || r.end() != nil || a.Validate() != nil {
+		return make([]string, texts), Fail(Internal, "the anchor is none of this provider")
+	}
+	return out, nil
 }
 
 var errKeyCut = errors.New("key ends early")

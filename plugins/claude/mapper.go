@@ -117,8 +117,7 @@ func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err 
 	if r.family.chain() {
 		m.state.trace(r, m.key)
 	}
-	ms, timed := instant(r.timestamp)
-	m.at = sdkplugin.Instant{Millis: ms, Known: timed}
+	m.at = instant(r.timestamp)
 	m.recordFacts()
 	verdict, detail, err = m.events()
 	if err != nil || verdict == rejected {

@@ -29,7 +29,7 @@ type scanner struct {
 func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink) error {
 	key, err := keyOfAnchor(req.Source.Anchor)
 	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+		return err
 	}
 	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.work)
 	if err != nil {

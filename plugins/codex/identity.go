@@ -3,10 +3,8 @@ package codex
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"hash"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -45,19 +43,6 @@ func refTo(thread string) *sdkplugin.SessionRef {
 	ref := ownRef(thread)
 	ref.Anchor = anchorOf(thread)
 	return &ref
-}
-
-var errForeignAnchor = errors.New("the anchor is none of this provider")
-
-// threadOf reads the thread id back from the anchor that the inventory gave its source.
-func threadOf(anchor sdkplugin.Anchor) (string, error) {
-	prefix := sdkplugin.NativeAnchor(sessionNamespace, nil)
-	rest, found := strings.CutPrefix(string(anchor), string(prefix))
-	const head = 1 + 8
-	if !found || len(rest) <= head || rest[0] != 2 || binary.BigEndian.Uint64([]byte(rest[1:head])) != uint64(len(rest)-head) {
-		return "", errForeignAnchor
-	}
-	return rest[head:], nil
 }
 
 // eventKeys makes the native keys of events in memory that it keeps.

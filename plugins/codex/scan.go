@@ -79,10 +79,11 @@ func begun(ctx context.Context, c *content, s *transcript.Scanner, thread, name 
 
 // rollout reads one rollout.
 func (s *scanner) rollout(ctx context.Context, req *sdkplugin.ScanRequest, out transcript.Sink) error {
-	thread, err := threadOf(req.Source.Anchor)
+	parts, err := req.Source.Anchor.Native(sessionNamespace, 1)
 	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+		return err
 	}
+	thread := parts[0]
 	if req.Source.Locator == "" && shapeOf(req.Route, &s.Reader, &s.Doc, s.work) == "" {
 		return sdkplugin.Fail(sdkplugin.UnsupportedSchema, "the shape of the file cannot be decided: its first record is neither "+
 			"one of a rollout nor a row of a prompt log, or both")

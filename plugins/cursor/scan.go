@@ -38,13 +38,13 @@ type scanner struct {
 }
 
 func (s *scanner) scan(ctx context.Context, lib *library, req *sdkplugin.ScanRequest, out sink) error {
-	id, err := sessionOf(req.Source.Anchor)
+	name, err := req.Source.Anchor.Native(sessionNamespace, 1)
 	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+		return err
 	}
 	s.Restart()
 	s.diagnostics = s.diagnostics[:0]
-	known := lib.of(req.Route, id)
+	known := lib.of(req.Route, sessionID(name[0]))
 	if known == nil || lib.pathOf(known.in[known.taken]) != req.Path() {
 		return sdkplugin.Fail(sdkplugin.Vanished, "the session is no longer there")
 	}

@@ -30,6 +30,9 @@ const MaxDepth = 128
 // MaxSize is the longest text in bytes that a Doc parses; spans are 32 bits wide.
 const MaxSize = 1<<31 - 1
 
+// MaxValues is how many values one text may hold: at 28 bytes each, their nodes take at most 56 MiB.
+const MaxValues = 1 << 21
+
 // Kind is the JSON type of a value. Zero stands for no value at all.
 type Kind uint8
 

@@ -13,11 +13,9 @@ type ordered struct {
 	node   uint32
 }
 
-// Mark asks AppendMarked to tell where a value of the document came to stand, and optionally to write something else there.
+// Mark asks AppendMarked to tell where a value of the document came to stand.
 type Mark struct {
 	Value Value
-	// Replace, if not nil, is written in place of the value; it must be canonical JSON.
-	Replace []byte
 	// Start and End are set to the span in the returned slice when the value was written. Found is false for a value that
 	// was not: a member that a later duplicate key overrides, or one outside the value given to AppendMarked.
 	Start, End int
@@ -32,8 +30,7 @@ func AppendValue(dst []byte, v Value) []byte {
 	return v.doc.write(dst, v.index, nil)
 }
 
-// AppendMarked is AppendValue with marks: few of them, for each container looks at all. A mark inside a replaced value is not
-// found.
+// AppendMarked is AppendValue with marks: few of them, for each container looks at all.
 func AppendMarked(dst []byte, v Value, marks []Mark) []byte {
 	for i := range marks {
 		marks[i].Found = false
@@ -77,20 +74,11 @@ func (d *Doc) write(dst []byte, index uint32, marks []Mark) []byte {
 func (d *Doc) writeMarked(dst []byte, index uint32, marks []Mark) []byte {
 	n := &d.nodes[index]
 	start, inside := len(dst), false
-	var replace []byte
 	for i := range marks {
 		m := &marks[i]
-		switch {
-		case m.Value.doc != d:
-		case m.Value.index == index && m.Replace != nil:
-			replace = m.Replace
-		case m.Value.index > index && m.Value.index < n.Next:
-			inside = true
-		}
+		inside = inside || m.Value.doc == d && m.Value.index > index && m.Value.index < n.Next
 	}
 	switch {
-	case replace != nil:
-		dst = append(dst, replace...)
 	case !inside:
 		dst = d.write(dst, index, nil)
 	case n.Kind == Array:

@@ -12,6 +12,14 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 )
 
+// Limits are those of a provider that reads files of a directory tree, four of them at once.
+func Limits() *sdkplugin.ProviderLimits {
+	return &sdkplugin.ProviderLimits{
+		MaxRecordBytes: jsonl.MaxLine, MaxSources: jsonl.MaxFiles, MaxDirectories: jsonl.MaxDirectories, MaxDepth: jsonl.MaxDepth,
+		ParallelSources: 4, MemoryBytes: 200 << 20,
+	}
+}
+
 // Listing is one inventory under way.
 type Listing struct {
 	Ctx         context.Context

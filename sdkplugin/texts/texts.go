@@ -3,10 +3,13 @@ package texts
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
 
 // MaxTitle is the longest title in characters.
@@ -35,6 +38,18 @@ func Blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
 // View reads bytes as a string without a copy, for fields that the writer of events copies before it returns.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Epoch reads a number of seconds (from 1e9) or milliseconds (from 1e12) since 1970; what is smaller, or no number, is no time.
+func Epoch(v canonical.Value) (ms int64, ok bool) {
+	f, ok := v.Float64()
+	switch {
+	case !ok || f < 1e9 || f >= math.MaxInt64/2:
+		return 0, false
+	case f < 1e12:
+		return int64(math.Floor(f * 1000)), true
+	}
+	return int64(f), true
+}
 
 // ParseTime reads an RFC 3339 time with T, t or a space, and Z or z.
 func ParseTime(s []byte) (t time.Time, ok bool) {

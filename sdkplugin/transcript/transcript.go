@@ -4,7 +4,6 @@ package transcript
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -199,8 +198,13 @@ func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool
 	if fault == nil && doc.Root().IsObject() {
 		return -1, "", each(doc.Root())
 	}
-	if syntax := new(canonical.SyntaxError); errors.As(fault, &syntax) && syntax.Code == canonical.NotUTF8 {
-		return -1, "not UTF-8", nil
+	if syntax, _ := fault.(*canonical.SyntaxError); syntax != nil {
+		switch syntax.Code {
+		case canonical.NotUTF8:
+			return -1, "not UTF-8", nil
+		case canonical.TooMany:
+			return -1, "more values than a line may hold", nil
+		}
 	}
 	if known == nil {
 		return 0, "", nil
