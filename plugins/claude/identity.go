@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -205,19 +206,14 @@ func appendBlockEnd(j []byte, m *mapper) []byte {
 	return append(j, "]}"...)
 }
 
-var factNames = [...]string{
-	sdkplugin.FactToolWorkdir: "tool_workdir",
-	sdkplugin.FactFile:        "file",
-	sdkplugin.FactURL:         "url",
-	sdkplugin.FactForge:       "forge",
-	sdkplugin.FactProject:     "project",
-	sdkplugin.FactVCS:         "vcs",
-	sdkplugin.FactCommit:      "commit",
-	sdkplugin.FactPullRequest: "pull_request",
-	sdkplugin.FactCommand:     "command",
-	sdkplugin.FactBranch:      "branch",
-	sdkplugin.FactWorkspace:   "workspace",
-}
+// factNames are the names of the kinds of facts.
+var factNames = func() map[sdkplugin.FactKind]string {
+	names := map[sdkplugin.FactKind]string{}
+	for kind := sdkplugin.FactSessionCWD; kind <= sdkplugin.FactProviderDisposition; kind++ {
+		names[kind] = strings.ToLower(strings.TrimPrefix(kind.String(), "FACT_KIND_"))
+	}
+	return names
+}()
 
 func appendOrNull(j []byte, v canonical.Value) []byte {
 	if v.IsNull() {

@@ -234,9 +234,9 @@ func (s *sidecars) read(key sessionKey, content []byte) {
 		}
 		return
 	}
-	s.agentType = shortText(root.Get("agentType").Str())
+	s.agentType = texts.Short(root.Get("agentType").Str(), maxField)
 	s.description = texts.OneLine(root.Get("description").Str())
-	if parent := shortText(root.Get("parentAgentId").Str()); parent != "" {
+	if parent := texts.Short(root.Get("parentAgentId").Str(), maxField); parent != "" {
 		s.parentAgent = agentPrefix + strings.TrimPrefix(parent, agentPrefix)
 	}
 }

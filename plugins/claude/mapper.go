@@ -86,7 +86,7 @@ func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outc
 	verdict, detail, err := m.record(v)
 	outcome := transcript.Outcome{Verdict: verdict, Detail: detail}
 	if verdict == rejected {
-		outcome.PayloadType = shortText(m.rec.typ.Str())
+		outcome.PayloadType = texts.Short(m.rec.typ.Str(), maxField)
 	}
 	return outcome, err
 }

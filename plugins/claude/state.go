@@ -8,6 +8,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/digest"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
@@ -94,17 +95,9 @@ func (s *state) trace(r *record, key sessionKey) {
 // forkedFrom returns the session that a copied record names as its origin.
 func forkedFrom(r *record) string {
 	if r.forkedFrom.IsObject() {
-		return shortText(r.forkedFrom.Get("sessionId").Str())
+		return texts.Short(r.forkedFrom.Get("sessionId").Str(), maxField)
 	}
-	return shortText(r.forkedFrom.Str())
-}
-
-// shortText returns a text if it is short enough for a native key.
-func shortText(text []byte) string {
-	if len(text) > maxField {
-		return ""
-	}
-	return string(text)
+	return texts.Short(r.forkedFrom.Str(), maxField)
 }
 
 // learn takes the metadata of an accepted record of a time.
@@ -143,11 +136,11 @@ func (s *state) learnState(r *record) {
 	case "ai-title":
 		s.Titles.addAI(r.root.Get("aiTitle").Str())
 	case "relocated":
-		s.Relocated = cmp.Or(shortText(r.root.Get("relocatedCwd").Str()), s.Relocated)
+		s.Relocated = cmp.Or(texts.Short(r.root.Get("relocatedCwd").Str(), maxField), s.Relocated)
 	case "worktree-state":
 		worktree := r.root.Get("worktreeSession")
 		s.Titles.addWorktree(worktree.Get("worktreeName").Str())
-		s.Worktree = cmp.Or(shortText(worktree.Get("worktreePath").Str()), s.Worktree)
+		s.Worktree = cmp.Or(texts.Short(worktree.Get("worktreePath").Str(), maxField), s.Worktree)
 	}
 }
 

@@ -136,7 +136,7 @@ func reclassify(r *record, role []byte, class textClass, first []byte) (typ, new
 
 // commandTitle returns a slash command as a person typed it: its name and its arguments.
 func commandTitle(text []byte) string {
-	name := bytes.TrimSpace(between(text, "<command-name>", "</command-name>"))
+	name := bytes.TrimSpace(texts.Between(text, "<command-name>", "</command-name>"))
 	if len(name) == 0 {
 		return ""
 	}
@@ -145,17 +145,8 @@ func commandTitle(text []byte) string {
 		title = append(title, '/')
 	}
 	title = append(title, name...)
-	args := between(text, "<command-args>", "</command-args>")
+	args := texts.Between(text, "<command-args>", "</command-args>")
 	return texts.OneLine(append(append(title, ' '), args...))
-}
-
-func between(text []byte, open, close string) []byte {
-	_, rest, _ := bytes.Cut(text, []byte(open))
-	inside, _, found := bytes.Cut(rest, []byte(close))
-	if !found {
-		return nil
-	}
-	return inside
 }
 
 // titles collects everything that may become the title of a session.

@@ -82,28 +82,19 @@ func (p *provider) look(ctx context.Context, routes []sdkplugin.Route) (*library
 	lib := &library{
 		Listing: listing.Listing{Ctx: ctx, Work: p.work}, routes: routes, sessions: map[scope]*session{}, workspaces: map[int]*workspaces{},
 	}
-	for i, route := range routes {
-		state, err := lib.route(ctx, i, route)
-		if err != nil {
-			return nil, err
+	err := lib.Routes(routes, func(i int, directory bool) (sdkplugin.RouteState, error) {
+		switch storeOf(routes[i]) {
+		case cliStore:
+			return lib.cliStores(ctx, i, routes[i], directory)
+		case ideState:
+			return lib.ideState(ctx, i, routes[i], directory)
 		}
-		lib.States = append(lib.States, state)
+		return lib.transcripts(ctx, i, routes[i], directory)
+	})
+	if err == nil {
+		err = lib.choose(ctx)
 	}
-	return lib, lib.choose(ctx)
-}
-
-// route lists one route and tells how completely.
-func (l *library) route(ctx context.Context, index int, route sdkplugin.Route) (sdkplugin.RouteState, error) {
-	state, isDir := listing.Look(route.Path)
-	switch store := storeOf(route); {
-	case state != sdkplugin.RouteComplete:
-		return state, nil
-	case store == cliStore:
-		return l.cliStores(ctx, index, route, isDir)
-	case store == ideState:
-		return l.ideState(ctx, index, route, isDir)
-	}
-	return l.transcripts(ctx, index, route, isDir)
+	return lib, err
 }
 
 // storeOf tells which store a route is of.

@@ -177,8 +177,6 @@ func (s *scanner) count() {
 	}
 }
 
-func titleOf(v canonical.Value) string { return texts.OneLine(v.Str()) }
-
 // reasonOf is the text of a failure without paths and content.
 func reasonOf(err error) string {
 	var own *sdkplugin.Failure

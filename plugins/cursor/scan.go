@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/agenthistory/ctx/sdkplugin"
-	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/digest"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
@@ -90,13 +89,6 @@ func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out
 	ending := s.Ending(now.seen, frontierVersion, "", kept)
 	ending.Observation = s.lib.observation(&now)
 	return s.end(ctx, &s.lines.emitter, out, s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0, ending)
-}
-
-func shortText(v canonical.Value) string {
-	if text := v.Str(); len(text) <= 64 {
-		return string(text)
-	}
-	return ""
 }
 
 // resume brings reader and mapping behind the certified prefix. When that is no longer there both stand at the start and the

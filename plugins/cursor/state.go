@@ -168,7 +168,7 @@ func (r *headReader) composer(id sessionID, c *sqlitesnap.Cell, children map[ses
 			h.prompts++
 		}
 	}
-	h.title = titleOf(v.Get("name"))
+	h.title = texts.OneLine(v.Get("name").Str())
 	h.model = modelName(v.Get("modelConfig").Get("modelName"))
 	h.started, h.ended = instant(v.Get("createdAt")).Millis, instant(v.Get("lastUpdatedAt")).Millis
 	h.updated = max(h.started, h.ended)
@@ -200,7 +200,7 @@ func (r *headReader) headers(ctx context.Context) error {
 		if parent := sessionID(v.Get("subagentInfo").Get("parentComposerId").Str()); parent.valid() && parent != sessionID(row.Key) {
 			h.parent = parent
 		}
-		h.add(companion{title: titleOf(v.Get("name")), cwd: dir})
+		h.add(companion{title: texts.OneLine(v.Get("name").Str()), cwd: dir})
 		return nil
 	})
 }
@@ -219,7 +219,7 @@ func isUser(typ canonical.Value) bool {
 }
 
 func modelName(v canonical.Value) string {
-	if name := shortText(v); name != "default" {
+	if name := texts.Short(v.Str(), 64); name != "default" {
 		return name
 	}
 	return ""

@@ -52,7 +52,7 @@ const (
 const (
 	flagEscaped    uint8 = 1 << iota // a string literal with at least one escape
 	flagKeyEscaped                   // the same of the member's key
-	flagFloat                        // a number with fraction or exponent, or -0
+	flagFloat                        // a number with fraction or exponent, or -0, or a container that holds one
 	flagLoose                        // the raw bytes are not known to be the canonical form
 	flagKeyLoose                     // the same of the member's key
 	flagUnsorted                     // an object whose keys do not ascend strictly

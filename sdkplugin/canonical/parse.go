@@ -132,7 +132,7 @@ func (d *Doc) value(pos, depth int) int {
 			return d.fail(Malformed, ^end)
 		}
 		if float {
-			return d.leaf(Number, pos, end, flagFloat|flagLoose)
+			return d.leaf(Number, pos, end, flagFloat)
 		}
 		return d.leaf(Number, pos, end, 0)
 	}
@@ -178,7 +178,7 @@ func (d *Doc) array(pos, depth int) int {
 			return pos
 		}
 		count++
-		flags |= d.nodes[child].flags & flagLoose
+		flags |= d.nodes[child].flags & (flagLoose | flagFloat)
 		pos = d.gap(pos, &flags)
 		if pos >= len(d.src) {
 			return d.fail(Malformed, pos)
@@ -216,6 +216,7 @@ func (d *Doc) object(pos, depth int) int {
 		if n.flags&(flagLoose|flagKeyLoose) != 0 {
 			flags |= flagLoose
 		}
+		flags |= n.flags & flagFloat
 		if count > 0 && flags&flagUnsorted == 0 && d.compareKeys(&d.nodes[last], n) >= 0 {
 			flags |= flagUnsorted | flagLoose
 		}

@@ -55,7 +55,7 @@ func (d *Doc) write(dst []byte, index uint32, marks []Mark) []byte {
 		return d.writeMarked(dst, index, marks)
 	}
 	n := &d.nodes[index]
-	if n.flags&flagLoose == 0 {
+	if n.flags&(flagLoose|flagFloat) == 0 {
 		return append(dst, d.src[n.Start:n.End]...)
 	}
 	switch n.Kind {

@@ -36,6 +36,24 @@ func OneLine(text []byte) string {
 // Blank tells whether a text is empty or white space only.
 func Blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
+// Short returns a text that is not longer than limit bytes, else nothing.
+func Short(text []byte, limit int) string {
+	if len(text) > limit {
+		return ""
+	}
+	return string(text)
+}
+
+// Between returns what stands between the first pair of marks of a text, nil if there is none.
+func Between(text []byte, open, close string) []byte {
+	_, rest, _ := bytes.Cut(text, []byte(open))
+	inside, _, found := bytes.Cut(rest, []byte(close))
+	if !found {
+		return nil
+	}
+	return inside
+}
+
 // View reads bytes as a string without a copy, for fields that the writer of events copies before it returns.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
