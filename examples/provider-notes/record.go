@@ -31,10 +31,10 @@ func (m *mapping) Record(at transcript.Place, record canonical.Value) (transcrip
 			m.state.Directory = string(dir)
 		}
 		m.state.Times.Learn(instant)
-		return transcript.Outcome{Verdict: transcript.Ignored}, nil
+		return transcript.Outcome{}, nil
 	}
 	if len(id) == 0 {
-		return transcript.Outcome{Verdict: transcript.Rejected, Detail: "a record without an id", PayloadType: kind}, nil
+		return transcript.Outcome{Rejected: "a record without an id", PayloadType: kind}, nil
 	}
 	m.Event = sdkplugin.Event{
 		Session: m.session, Kind: eventKind, Key: sdkplugin.NativeID(eventSpace, sdkplugin.Utf8(string(id))),
@@ -52,11 +52,11 @@ func (m *mapping) Record(at transcript.Place, record canonical.Value) (transcrip
 		kept = m.output(record)
 	}
 	if !kept {
-		return transcript.Outcome{Verdict: transcript.Ignored}, nil
+		return transcript.Outcome{}, nil
 	}
 	m.state.Times.Learn(instant)
 	m.Event.Facts = m.facts.List
-	return transcript.Outcome{Verdict: transcript.Retained}, m.out.Event(&m.Event)
+	return transcript.Retained, m.out.Event(&m.Event)
 }
 
 // note is {"kind":"note","id":"n1","by":"me","text":"buy milk","at":"..."}.

@@ -10,17 +10,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
-// What a mapping gives to and gets from the skeleton of a scan.
-type (
-	sink    = transcript.Sink
-	verdict = transcript.Verdict
-)
-
-const (
-	ignored  = transcript.Ignored
-	retained = transcript.Retained
-	rejected = transcript.Rejected
-)
+type sink = transcript.Sink
 
 // mapper turns the records of one file into events. It works on one draft of an event in memory that it keeps.
 type mapper struct {
@@ -83,52 +73,50 @@ func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outc
 	if at.Nth == 0 {
 		m.line(at.Line.Ordinal)
 	}
-	verdict, detail, err := m.record(v)
-	outcome := transcript.Outcome{Verdict: verdict, Detail: detail}
-	if verdict == rejected {
+	outcome, err := m.record(v)
+	if outcome.Rejected != "" {
 		outcome.PayloadType = texts.Short(m.rec.typ.Str(), maxField)
 	}
 	return outcome, err
 }
 
-// record maps one record. detail says why it was rejected.
-func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err error) {
+func (m *mapper) record(v canonical.Value) (transcript.Outcome, error) {
 	r := &m.rec
-	if detail = r.read(v); detail != "" {
-		return rejected, detail, nil
+	if defect := r.read(v); defect != "" {
+		return transcript.Reject(defect)
 	}
 	m.outline.reset()
 	if r.family.outlined() {
-		if detail = m.outline.read(r.text()); detail != "" {
+		if defect := m.outline.read(r.text()); defect != "" {
 			if r.family.checked() {
-				return rejected, detail, nil
+				return transcript.Reject(defect)
 			}
 			m.outline.reset()
 		}
 		if m.outline.textBytes > m.maxText {
-			return rejected, "text over 16 MiB", nil
+			return transcript.Reject("text over 16 MiB")
 		}
 	}
 	uuid := fingerprintOf(r.uuid.Str())
 	keyed := len(r.uuid.Str()) > 0 && !r.family.keyedByContent()
 	if keyed && m.known(uuid) {
-		return ignored, "", m.recallErr
+		return transcript.Outcome{}, m.recallErr
 	}
 	if r.family.chain() {
 		m.state.trace(r, m.key)
 	}
 	m.at = instant(r.timestamp)
 	m.recordFacts()
-	verdict, detail, err = m.events()
-	if err != nil || verdict == rejected {
-		return verdict, detail, err
+	outcome, err := m.events()
+	if err != nil || outcome.Rejected != "" {
+		return outcome, err
 	}
 	if keyed {
 		m.state.seen[uuid] = true
 		m.state.oddKey = m.state.oddKey || !plainKey(r.root, r.uuid)
 	}
 	m.state.learn(r, m.at)
-	return verdict, "", m.recallErr
+	return outcome, m.recallErr
 }
 
 // known tells whether an earlier record of the file has a uuid.
@@ -150,7 +138,7 @@ func (m *mapper) settleSummaries() {
 }
 
 // events gives the events of the record.
-func (m *mapper) events() (verdict, string, error) {
+func (m *mapper) events() (transcript.Outcome, error) {
 	switch m.rec.family {
 	case userRecord, assistantRecord, untyped:
 		return m.conversation()
@@ -167,7 +155,7 @@ func (m *mapper) events() (verdict, string, error) {
 	case unknownFamily, foreignRecord:
 		return m.row(nativeNotice, sdkplugin.Notice, texts.View(m.rec.nativeRole()), m.joined())
 	}
-	return ignored, "", nil
+	return transcript.Outcome{}, nil
 }
 
 // recordFacts starts the draft's facts with those that every event of the record has.
@@ -179,22 +167,22 @@ func (m *mapper) recordFacts() {
 }
 
 // row gives one event that is a text and nothing else.
-func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (verdict, string, error) {
+func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (transcript.Outcome, error) {
 	return m.rowWith(kind, typ, role, text, func() {})
 }
 
 // rowWith is row with what add gives to the draft.
-func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add func()) (verdict, string, error) {
+func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add func()) (transcript.Outcome, error) {
 	switch {
 	case texts.Blank(text):
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	case m.onLine >= m.maxLine:
-		return rejected, tooManyEvents, nil
+		return transcript.Reject(tooManyEvents)
 	}
 	m.draft(kind, typ, role)
 	m.Event.Body = sdkplugin.Inline(text)
 	add()
-	return retained, "", m.give(0)
+	return transcript.Retained, m.give(0)
 }
 
 // joined returns the texts of the record, joined with LF.

@@ -349,10 +349,10 @@ func TestSizeLimit(t *testing.T) {
 			r := &recorder{}
 			m.begin(sessionKey{root: "S1"}, sidecars{}, r)
 			m.maxText = c.limit
-			verdict, detail := mapOne(t, &m, c.record)
+			outcome := mapOne(t, &m, c.record)
 			if c.want == "" {
-				if verdict != rejected || detail == "" || len(r.events) > 0 {
-					t.Errorf("verdict %d, events %q", verdict, r.events)
+				if outcome.Rejected == "" || len(r.events) > 0 {
+					t.Errorf("%+v, events %q", outcome, r.events)
 				}
 				return
 			}
@@ -361,17 +361,17 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
-func mapOne(t testing.TB, m *mapper, record string) (verdict, string) {
+func mapOne(t testing.TB, m *mapper, record string) transcript.Outcome {
 	t.Helper()
 	var s scanner
 	if err := s.Doc.Parse([]byte(record)); err != nil {
 		t.Fatal(err)
 	}
-	verdict, detail, err := m.record(s.Doc.Root())
+	outcome, err := m.record(s.Doc.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return verdict, detail
+	return outcome
 }
 
 // TestManyParts has more texts in one result than pieces are looked for.

@@ -25,7 +25,7 @@ var roles = map[string]string{
 func (m *mapper) message() (transcript.Outcome, error) {
 	role, known := roles[string(m.payload.Get("role").Str())]
 	if !known {
-		return refuse("a message of an unknown role")
+		return transcript.Reject("a message of an unknown role")
 	}
 	m.walkRecord(false)
 	m.parts = m.parts[:0]
@@ -35,13 +35,13 @@ func (m *mapper) message() (transcript.Outcome, error) {
 			if element.Get("type").StrEquals("input_image") {
 				m.store(m.payload)
 				m.Event.Type = sdkplugin.Message
-				return retained, m.give(role, sdkplugin.Message, role)
+				return transcript.Retained, m.give(role, sdkplugin.Message, role)
 			}
 		}
-		return refuse("a message without text and image")
+		return transcript.Reject("a message without text and image")
 	}
 	m.Event.Type = sdkplugin.Message
-	return retained, m.giveText(role)
+	return transcript.Retained, m.giveText(role)
 }
 
 // giveText gives the draft of a message with the collected texts as its body.
@@ -71,13 +71,13 @@ func (m *mapper) giveText(role string) error {
 func (m *mapper) eventMessage(role string) (transcript.Outcome, error) {
 	text := m.payload.Get("message")
 	if m.state.Messages || !text.IsString() {
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	m.state.Fallback = true
 	m.walkRecord(false)
 	m.Event.Type = sdkplugin.Message
 	m.parts = append(m.parts[:0], text)
-	return retained, m.giveText(role)
+	return transcript.Retained, m.giveText(role)
 }
 
 // reasoning maps the summary of a reasoning.
@@ -89,16 +89,16 @@ func (m *mapper) reasoning() (transcript.Outcome, error) {
 		if m.parts = m.parts[:0]; len(m.payload.Get("summary_text").Str()) > 0 {
 			m.parts = append(m.parts, m.payload.Get("summary_text"))
 		} else if len(m.payload.Get("encrypted_content").Str()) > 0 {
-			return ignored, nil
+			return transcript.Outcome{}, nil
 		} else {
-			return refuse("a reasoning without text")
+			return transcript.Reject("a reasoning without text")
 		}
 	}
 	m.walkRecord(false)
 	m.Event.Type = sdkplugin.Summary
 	m.digestText = m.Join(m.parts)
 	m.storeTexts(m.payload)
-	return retained, m.give(sdkplugin.RoleAssistant, sdkplugin.Summary, sdkplugin.RoleAssistant)
+	return transcript.Retained, m.give(sdkplugin.RoleAssistant, sdkplugin.Summary, sdkplugin.RoleAssistant)
 }
 
 // compacted maps the summary that takes the place of earlier history. The history that replaces it is not stored again.
@@ -109,9 +109,9 @@ func (m *mapper) compacted() (transcript.Outcome, error) {
 		m.parts = append(m.parts, message)
 	} else if m.readable(m.payload); m.emptyParts() {
 		if message.IsString() && m.payload.Get("replacement_history").IsArray() {
-			return ignored, nil
+			return transcript.Outcome{}, nil
 		}
-		return refuse("a compaction without text")
+		return transcript.Reject("a compaction without text")
 	}
 	m.walkRecord(false)
 	m.Event.Type = sdkplugin.Summary
@@ -119,14 +119,14 @@ func (m *mapper) compacted() (transcript.Outcome, error) {
 	if m.payload.Has("replacement_history") && m.doubled == 0 {
 		stored, err := m.without("replacement_history")
 		if err != nil {
-			return ignored, err
+			return transcript.Outcome{}, err
 		}
 		m.store(stored)
 		m.Event.Body = sdkplugin.Inline(m.digestText)
 	} else {
 		m.storeTexts(m.payload)
 	}
-	return retained, m.give(sdkplugin.RoleSystem, sdkplugin.Summary, sdkplugin.RoleSystem)
+	return transcript.Retained, m.give(sdkplugin.RoleSystem, sdkplugin.Summary, sdkplugin.RoleSystem)
 }
 
 // without returns the payload without one member. The text is JSON that this package writes.
@@ -178,7 +178,7 @@ func (m *mapper) call(argsMember string, name canonical.Value, active bool) (tra
 		m.invoke(id, tool, args)
 		m.state.call(id, slices.Contains(execTools, tool) && m.Invocation.Protocol == "")
 	}
-	return retained, m.give(sdkplugin.RoleAssistant, sdkplugin.ToolCall, sdkplugin.RoleAssistant)
+	return transcript.Retained, m.give(sdkplugin.RoleAssistant, sdkplugin.ToolCall, sdkplugin.RoleAssistant)
 }
 
 // invoke adds the invocation. It is one of MCP only when the payload itself says so in three members; names are never split.

@@ -76,19 +76,10 @@ func (m *mapper) Known(v canonical.Value) bool {
 	return envelopeTypes[string(v.Get("type").Str())] != unknownEnvelope
 }
 
-func refuse(detail string) (transcript.Outcome, error) {
-	return transcript.Outcome{Verdict: transcript.Rejected, Detail: detail}, nil
-}
-
-var (
-	ignored  = transcript.Outcome{Verdict: transcript.Ignored}
-	retained = transcript.Outcome{Verdict: transcript.Retained}
-)
-
 // Record maps one record of a line.
 func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outcome, error) {
 	outcome, err := m.record(at, v)
-	if outcome.Verdict == transcript.Rejected && outcome.PayloadType == "" && len(m.kind) <= maxMember {
+	if outcome.Rejected != "" && outcome.PayloadType == "" && len(m.kind) <= maxMember {
 		outcome.PayloadType = string(m.kind)
 	}
 	if cap(m.inner.Nodes()) > keptNodes {
@@ -116,11 +107,11 @@ func (m *mapper) record(at transcript.Place, v canonical.Value) (transcript.Outc
 		}
 	}
 	if m.kind = typ.Str(); len(m.kind) == 0 {
-		return refuse("no type")
+		return transcript.Reject("no type")
 	}
 	when, timed := texts.ParseTime(timestamp.Str())
 	if !timed && !timestamp.IsNull() {
-		return refuse("the timestamp is no RFC 3339 text")
+		return transcript.Reject("the timestamp is no RFC 3339 text")
 	}
 	m.draft(at, when)
 	switch envelopeTypes[string(m.kind)] {
@@ -135,7 +126,7 @@ func (m *mapper) record(at transcript.Place, v canonical.Value) (transcript.Outc
 	case compactEnvelope:
 		return m.compacted()
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // bareRecord maps a line of the oldest files: a response item without envelope and time.
@@ -144,9 +135,9 @@ func (m *mapper) bareRecord(at transcript.Place, v canonical.Value) (transcript.
 	m.kind = v.Get("type").Str()
 	switch {
 	case at.Line.Ordinal == m.state.Owner.Line, v.Has("record_type"):
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	case len(m.kind) == 0:
-		return refuse("no type")
+		return transcript.Reject("no type")
 	}
 	m.draft(at, time.Time{})
 	return m.item()
@@ -172,7 +163,7 @@ func (m *mapper) sessionMeta(at transcript.Place) (transcript.Outcome, error) {
 	line, ok := readMeta(m.payload, m.when)
 	line.Line = at.Line.Ordinal
 	if !ok || !m.state.Others.add(line) {
-		return ignored, errOwner
+		return transcript.Outcome{}, errOwner
 	}
 	if o := &m.state.Owner; o.Named && o.ID == line.ID {
 		if m.state.CWD == "" {
@@ -183,14 +174,14 @@ func (m *mapper) sessionMeta(at transcript.Place) (transcript.Outcome, error) {
 			o.Originator, o.Version, o.Agent = line.Originator, line.Version, line.Agent
 		}
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // turnContext takes a turn_context line: the directory and model of what follows, and perhaps the first turn of the thread's own.
 func (m *mapper) turnContext() (transcript.Outcome, error) {
 	cwd := m.payload.Get("cwd").Str()
 	if texts.Blank(cwd) || len(cwd) > sdkplugin.MaxString {
-		return refuse("a turn_context without a directory")
+		return transcript.Reject("a turn_context without a directory")
 	}
 	m.state.CWD = string(cwd)
 	m.state.Models.Learn([]byte(bounded(m.payload.Get("model"), maxMember)))
@@ -198,13 +189,13 @@ func (m *mapper) turnContext() (transcript.Outcome, error) {
 	if start, ok := uuidTime(m.state.Owner.ID); ok && timed && turn > start {
 		m.state.LocalTurn, m.state.Inherited = true, false
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // item maps a response item.
 func (m *mapper) item() (transcript.Outcome, error) {
 	if !m.payload.IsObject() {
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	kind := m.payload.Get("type").Str()
 	switch string(kind) {
@@ -224,7 +215,7 @@ func (m *mapper) item() (transcript.Outcome, error) {
 	case "function_call_output", "custom_tool_call_output", "tool_search_output", "tool_output", "tool_result":
 		return m.terminal(string(kind))
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // event maps an event message: a terminal record, a title, or in a file without messages of its own the text of one.
@@ -244,7 +235,7 @@ func (m *mapper) event() (transcript.Outcome, error) {
 	case "agent_message":
 		return m.eventMessage(sdkplugin.RoleAssistant)
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // give finishes the draft and hands it out.

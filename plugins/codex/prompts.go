@@ -43,19 +43,19 @@ func (l *promptLog) Record(at transcript.Place, v canonical.Value) (transcript.O
 	ts, timed := v.Get("ts").Int64()
 	switch {
 	case texts.Blank(id) || len(id) > maxNativeID:
-		return refuse("a row without a session id")
+		return transcript.Reject("a row without a session id")
 	case !timed || ts > math.MaxInt64/1000 || ts < math.MinInt64/1000:
-		return refuse("the time of a row is no number of seconds")
+		return transcript.Reject("the time of a row is no number of seconds")
 	case !text.IsString():
-		return refuse("a row without text")
+		return transcript.Reject("a row without text")
 	case len(text.Str())+len(id) > maxPromptRow:
-		return refuse("a row over 1 MiB")
+		return transcript.Reject("a row over 1 MiB")
 	case !l.alone && l.rollouts[string(id)] != nil:
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	s, err := l.session(string(id), text.Str(), ts*1000)
 	if err != nil {
-		return ignored, err
+		return transcript.Outcome{}, err
 	}
 	body := text.Str()
 	if len(body) == 0 {
@@ -72,7 +72,7 @@ func (l *promptLog) Record(at transcript.Place, v canonical.Value) (transcript.O
 		Sequence: at.Line.Ordinal, Suborder: uint32(at.Nth), At: sdkplugin.AtMillis(ts * 1000),
 		Type: sdkplugin.Message, Role: sdkplugin.RoleUser, Scope: sdkplugin.ScopePrimary, Body: sdkplugin.Inline(body),
 	}
-	return retained, l.out.Event(&l.ev)
+	return transcript.Retained, l.out.Event(&l.ev)
 }
 
 // session declares the session of a row.

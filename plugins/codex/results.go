@@ -15,7 +15,7 @@ const mcpEnd = "mcp_tool_call_end"
 // when it tells more: an exit code, a duration, an MCP identity or the files it changed.
 func (m *mapper) terminal(kind string) (transcript.Outcome, error) {
 	if !m.payload.IsObject() {
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	m.walkRecord(true)
 	ambiguous := m.doubled&callIDs != 0
@@ -45,7 +45,7 @@ func (m *mapper) terminal(kind string) (transcript.Outcome, error) {
 	m.resultBody(output)
 	if !first && !more {
 		m.skip(m.Event.Type)
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	if linked {
 		m.SetCallID(id)
@@ -57,7 +57,7 @@ func (m *mapper) terminal(kind string) (transcript.Outcome, error) {
 	if !first {
 		m.Event.Body = sdkplugin.Value{}
 	}
-	return retained, m.give(sdkplugin.RoleTool, m.Event.Type, sdkplugin.RoleTool)
+	return transcript.Retained, m.give(sdkplugin.RoleTool, m.Event.Type, sdkplugin.RoleTool)
 }
 
 // declared takes what a terminal record declares beyond its output and tells whether there is anything.

@@ -49,9 +49,9 @@ func (m *lines) Record(at transcript.Place, v canonical.Value) (outcome transcri
 	}
 	switch {
 	case defect != "":
-		return transcript.Outcome{Verdict: transcript.Rejected, Detail: defect, PayloadType: texts.Short(r.typ.Str(), 64)}, nil
+		return transcript.Outcome{Rejected: defect, PayloadType: texts.Short(r.typ.Str(), 64)}, nil
 	case m.given > 0:
-		outcome.Verdict = transcript.Retained
+		outcome.Retained = true
 	}
 	return outcome, err
 }

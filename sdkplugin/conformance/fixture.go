@@ -117,7 +117,6 @@ type CommandFixture struct {
 	Command []string
 
 	format, role string
-	lineFiles    bool
 }
 
 // NewCommandFixture runs the command once to learn its route.

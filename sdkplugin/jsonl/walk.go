@@ -48,7 +48,6 @@ type Tree struct {
 	Entries        []Entry // ascending by the bytes of the locator
 	Directories    uint64  // directories that were read, the route included
 	Seen           uint64  // names that were seen in them
-	Bytes          uint64  // sum of the sizes of Entries
 	SkippedLinks   uint64  // symbolic links and reparse points, never followed
 	SkippedSpecial uint64  // pipes, sockets and devices
 	SkippedNames   uint64  // names that are not UTF-8 or make a locator longer than MaxLocator
@@ -134,7 +133,6 @@ func (w *walker) merge(part Tree) error {
 	t.Problems = append(t.Problems, part.Problems...)
 	t.Directories += part.Directories
 	t.Seen += part.Seen
-	t.Bytes += part.Bytes
 	t.SkippedLinks += part.SkippedLinks
 	t.SkippedSpecial += part.SkippedSpecial
 	t.SkippedNames += part.SkippedNames
@@ -157,11 +155,6 @@ func (t *Tree) locate(prefix, name string) (locator string, ok bool) {
 		return "", false
 	}
 	return prefix + name, true
-}
-
-func (t *Tree) add(locator string, seen Observation) {
-	t.Entries = append(t.Entries, Entry{Locator: locator, Observation: seen})
-	t.Bytes += seen.Size
 }
 
 // trouble notes what could not be looked at. Links and special files only count; what is simply gone is no trouble.

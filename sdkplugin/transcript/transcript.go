@@ -4,6 +4,7 @@ package transcript
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -23,22 +24,18 @@ type Sink interface {
 	End(sdkplugin.Ending) error
 }
 
-// Verdict is what became of a record.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Ignored Verdict = iota
-	Retained
-	Rejected
-)
-
-// Outcome is a verdict, and for a rejected record why and of which type it is.
+// Outcome is what became of a record. The zero one is ignored: understood, with nothing to keep.
 type Outcome struct {
-	Verdict     Verdict
-	Detail      string
-	PayloadType string
+	Retained    bool   // it gave events
+	Rejected    string // why it could not be understood; empty = it could
+	PayloadType string // of a rejected record, if known
 }
+
+// Retained is the outcome of a record that gave events.
+var Retained = Outcome{Retained: true}
+
+// Reject refuses a record.
+func Reject(why string) (Outcome, error) { return Outcome{Rejected: why}, nil }
 
 // Place is where a record stands: its line, and its number among the records of that line (above 0 only in damaged lines).
 type Place struct {
@@ -76,6 +73,7 @@ const (
 const (
 	keptLine  = 1 << 20
 	keptNodes = 1 << 16
+	hugeNodes = 1 << 20 // are given back at once
 )
 
 const notAnObject = "not one JSON object"
@@ -151,9 +149,9 @@ func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 		switch {
 		case err != nil:
 			return err
-		case outcome.Verdict == Rejected:
-			return reject(sdkplugin.Rejection{Detail: outcome.Detail, PayloadType: outcome.PayloadType})
-		case outcome.Verdict == Retained:
+		case outcome.Rejected != "":
+			return reject(sdkplugin.Rejection{Detail: outcome.Rejected, PayloadType: outcome.PayloadType})
+		case outcome.Retained:
 			s.Retained++
 		default:
 			s.Ignored++
@@ -190,8 +188,10 @@ func Records(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, 
 
 func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
 	defer func() {
-		if cap(doc.Nodes()) > keptNodes {
-			*doc = canonical.Doc{}
+		if room := cap(doc.Nodes()); room > keptNodes {
+			if *doc = (canonical.Doc{}); room > hugeNodes {
+				debug.FreeOSMemory() // before the next line asks for as much
+			}
 		}
 	}()
 	fault := doc.Parse(line)

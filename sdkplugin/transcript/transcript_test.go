@@ -24,12 +24,12 @@ func (m *mapping) Record(at Place, v canonical.Value) (Outcome, error) {
 	case string(text) == "stop":
 		return Outcome{}, errStop
 	case !v.Has("kind"):
-		return Outcome{Verdict: Rejected, Detail: "no kind", PayloadType: "p"}, nil
+		return Outcome{Rejected: "no kind", PayloadType: "p"}, nil
 	case len(text) == 0:
 		return Outcome{}, nil
 	default:
 		m.got = append(m.got, fmt.Sprintf("%d.%d %s", at.Line.Ordinal, at.Nth, text))
-		return Outcome{Verdict: Retained}, nil
+		return Retained, nil
 	}
 }
 
