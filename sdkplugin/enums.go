@@ -74,8 +74,8 @@ const (
 	SeverityInfo    = historyv1.Diagnostic_SEVERITY_INFO
 )
 
-// Limits of the contract. The host enforces every one of them; the SDK refuses
-// what would be refused there, so that a mistake names its event.
+// Limits of the contract. The host enforces every one of them; the SDK refuses what would be refused there, so that a mistake
+// names its event.
 const (
 	MaxProviderID   = 128              // bytes of a provider id
 	MaxLabel        = 256              // bytes of a namespace, kind, format or schema variant

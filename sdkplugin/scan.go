@@ -25,14 +25,14 @@ type scanStream struct {
 	over    bool       // nothing may be sent any more
 }
 
-// grace is how long a cancelled Scan waits for providers to notice. The call
-// is over after it; what they still report goes nowhere.
+// grace is how long a cancelled Scan waits for providers to notice. The call is over after it; what they still report goes
+// nowhere.
 const grace = 50 * time.Millisecond
 
 var errStreamOver = errors.New("the scan is over")
 
-// run reads sources as the host names them, several at once. It takes the next
-// one only when a worker is free, so the host is held back by flow control.
+// run reads sources as the host names them, several at once. It takes the next one only when a worker is free, so the host is
+// held back by flow control.
 func (s *scanStream) run(ctx context.Context, parallel int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errStreamOver)

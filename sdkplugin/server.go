@@ -13,8 +13,8 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// server puts a Provider behind the gRPC service. A panic of the provider is
-// an error of the one call, or of the one source in Scan.
+// server puts a Provider behind the gRPC service. A panic of the provider is an error of the one call, or of the one source in
+// Scan.
 type server struct {
 	historyv1.UnimplementedProviderServer
 	provider Provider
@@ -93,8 +93,8 @@ func (s *server) Scan(stream grpc.BidiStreamingServer[historyv1.ScanSource, hist
 	return scan.run(s.context(stream.Context()), parallelSources(described.GetLimits().GetParallelSources()))
 }
 
-// callError hides the text of unknown errors, which may name files or quote
-// the history, and keeps that of the ones made for the host.
+// callError hides the text of unknown errors, which may name files or quote the history, and keeps that of the ones made for the
+// host.
 func callError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()

@@ -10,8 +10,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
-// Names that are part of public ids, or stored with every event. They never
-// change; when the mapping does, parserRevision does.
+// Names that are part of public ids, or stored with every event. They never change; when the mapping does, parserRevision does.
 const (
 	format         = "notes_jsonl_tree"
 	role           = "notes-notebooks"
@@ -68,7 +67,6 @@ func (provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest, o
 	return inventory.Give(out, len(found), func(i int) sdkplugin.Source { return found[i] })
 }
 
-// sessionID is the agent's own id of a session: the name of its file. It is
-// unique over all notebooks, so a file that moves to another notebook stays the
-// same session.
+// sessionID is the agent's own id of a session: the name of its file. It is unique over all notebooks, so a file that moves to
+// another notebook stays the same session.
 func sessionID(locator string) string { return strings.TrimSuffix(path.Base(locator), ".jsonl") }

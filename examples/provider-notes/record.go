@@ -8,8 +8,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
-// mapping maps the records of one file, each to one event in memory that it
-// keeps. The scanner counts what becomes of them.
+// mapping maps the records of one file, each to one event in memory that it keeps. The scanner counts what becomes of them.
 type mapping struct {
 	transcript.Draft
 	facts   facts.Collector
@@ -81,8 +80,8 @@ func (m *mapping) note(record canonical.Value) bool {
 func (m *mapping) run(record canonical.Value) bool {
 	e, input := &m.Event, record.Get("input")
 	e.Type, e.Role = sdkplugin.ToolCall, sdkplugin.RoleAssistant
-	// The record is kept as it is, and the text to search and the arguments
-	// are the place of the input in it: nothing travels twice.
+	// The record is kept as it is, and the text to search and the arguments are the place of the input in it: nothing travels
+	// twice.
 	m.Store(record, input)
 	if input.Exists() {
 		e.Body = m.Piece(0, false)

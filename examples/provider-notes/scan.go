@@ -9,8 +9,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
-// progress holds what the records still to come need to know of those read. It
-// travels in the frontier from one scan to the next.
+// progress holds what the records still to come need to know of those read. It travels in the frontier from one scan to the next.
 type progress struct {
 	Title, Directory string
 	Times            transcript.Times
@@ -19,8 +18,7 @@ type progress struct {
 // progressVersion is that of the form of progress: another one is not read.
 const progressVersion = 1
 
-// scanners keeps the buffers of finished scans: with thousands of small files,
-// making new ones would be most of the work.
+// scanners keeps the buffers of finished scans: with thousands of small files, making new ones would be most of the work.
 var scanners = sync.Pool{New: func() any { return new(transcript.Scanner) }}
 
 // Scan reads one file, from the start or from where the last scan stopped.

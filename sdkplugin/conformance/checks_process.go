@@ -141,8 +141,7 @@ func (k *kit) cancelledCall() string {
 // afterCancel is how long a provider is watched after a cancelled call.
 const afterCancel = time.Second
 
-// hostGone closes the connection without the shutdown that a host which is
-// killed cannot send.
+// hostGone closes the connection without the shutdown that a host which is killed cannot send.
 func (k *kit) hostGone() string {
 	p := k.start()
 	defer p.stop()

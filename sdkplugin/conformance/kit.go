@@ -22,8 +22,7 @@ type Config struct {
 	Sources int
 	// Only names the checks to run; empty = all. What they need runs as well.
 	Only []string
-	// Dir is where histories are written and removed again; empty = a new
-	// temporary directory.
+	// Dir is where histories are written and removed again; empty = a new temporary directory.
 	Dir string
 	// Report is called with every outcome as it comes; nil = not wanted.
 	Report func(Outcome)
@@ -50,8 +49,7 @@ type kit struct {
 	lines     LineFixture // nil when the fixture has no files of lines
 }
 
-// check is one promise. run returns what was measured; it ends early by failf,
-// skipf or must.
+// check is one promise. run returns what was measured; it ends early by failf, skipf or must.
 type check struct {
 	name  string
 	about string
@@ -70,8 +68,7 @@ const (
 	sample
 )
 
-// verdict is what ends a check early, as FailNow ends a test: dozens of steps
-// that each may fail would hide what a check does.
+// verdict is what ends a check early, as FailNow ends a test: dozens of steps that each may fail would hide what a check does.
 type verdict struct {
 	status Status
 	detail string
@@ -99,8 +96,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// Check runs all checks. It returns early, with the rest not run, when ctx is
-// done.
+// Check runs all checks. It returns early, with the rest not run, when ctx is done.
 func Check(ctx context.Context, cfg Config) Report {
 	if cfg.Sources == 0 {
 		cfg.Sources = 10000
@@ -109,8 +105,7 @@ func Check(ctx context.Context, cfg Config) Report {
 	k.lines, _ = cfg.Fixture.(LineFixture)
 	defer func() { k.shared.stop() }()
 	var report Report
-	// A provider that crashes, as some do under these checks, cannot remove
-	// the directory of its socket.
+	// A provider that crashes, as some do under these checks, cannot remove the directory of its socket.
 	if dir, err := os.MkdirTemp("", "ctx-k-"); err == nil {
 		k.sockets = dir
 		defer os.RemoveAll(dir)
@@ -123,8 +118,7 @@ func Check(ctx context.Context, cfg Config) Report {
 		k.dir = dir
 		defer removeAll(dir)
 	}
-	// Links of the temporary directory itself would make every path one
-	// below a link.
+	// Links of the temporary directory itself would make every path one below a link.
 	if dir, err := filepath.EvalSymlinks(k.dir); err == nil {
 		k.dir = dir
 	}
@@ -206,8 +200,7 @@ func (k *kit) location() *historyv1.Location {
 	return nil
 }
 
-// route is the fixture's route at a path, or, without a fixture, the first
-// that the provider declares.
+// route is the fixture's route at a path, or, without a fixture, the first that the provider declares.
 func (k *kit) route(path string) *historyv1.Route {
 	format, role := k.described.Formats[0].Name, k.location().GetRole()
 	if k.cfg.Fixture != nil {
@@ -253,8 +246,7 @@ func removeAll(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// checks in the order in which they run: what needs least comes first, what
-// may kill the provider last.
+// checks in the order in which they run: what needs least comes first, what may kill the provider last.
 var checks = []check{
 	{"manual_start", "started by hand it says so and exits at once", nothing, (*kit).manualStart},
 	{"handshake", "it starts and speaks the protocol within 5 s", nothing, (*kit).handshake},

@@ -79,8 +79,7 @@ func Run(t *testing.T, cfg Config) {
 // selfEnv tells the test binary to be the provider.
 const selfEnv = "CTX_CONFORMANCE_SERVE"
 
-// Main is the body of TestMain of a provider's tests: it runs them, or, in the
-// process that Self starts, serves the provider.
+// Main is the body of TestMain of a provider's tests: it runs them, or, in the process that Self starts, serves the provider.
 func Main(m *testing.M, p sdkplugin.Provider) {
 	if os.Getenv(selfEnv) != "" {
 		sdkplugin.Serve(p)
