@@ -10,8 +10,8 @@
 //
 // Package conformance tests the result, examples/provider-notes is a complete provider, package jsonl reads append-only JSON
 // Lines files safely, package sqlitesnap SQLite databases that are in use, package canonical parses JSON and writes it in the
-// form that ctx stores. Packages listing and transcript are the skeletons of an inventory of files and of a scan of their lines;
-// facts, texts and digest hold what mappings need.
+// form that ctx stores. Packages listing and transcript are the skeletons of an inventory of files and of a scan of their lines,
+// with the draft of an event and the frontier; facts, texts and digest hold what mappings need.
 //
 // # Words
 //
