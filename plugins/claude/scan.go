@@ -10,11 +10,11 @@ import (
 
 // Scan reads one transcript, as a whole or from where the last scan ended.
 func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdkplugin.SourceWriter) error {
-	s := p.scanners.Get().(*scanner)
+	s := scanners.Get().(*scanner)
 	s.work = p.work
 	err := s.scan(ctx, &req, out)
 	if !s.Grown {
-		p.scanners.Put(s)
+		scanners.Put(s)
 	}
 	return err
 }

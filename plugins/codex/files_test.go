@@ -364,7 +364,7 @@ func TestShapes(t *testing.T) {
 	} {
 		h := newHome(t)
 		h.write("some-"+u1+".jsonl", content+"\n")
-		p := newProvider(nil)
+		p := &provider{}
 		route := sdkplugin.Route{Path: h.path("some-" + u1 + ".jsonl"), Explicit: true, Lineage: make([]byte, 32)}
 		v, err := p.list(context.Background(), []sdkplugin.Route{route})
 		if err != nil {

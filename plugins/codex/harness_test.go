@@ -147,7 +147,7 @@ func (h *testHome) routes() []sdkplugin.Route {
 // sources lists the home with a provider of its own.
 func (h *testHome) sources() (*provider, []sdkplugin.Source) {
 	h.t.Helper()
-	p := newProvider(&h.work)
+	p := &provider{work: &h.work}
 	v, err := p.list(context.Background(), h.routes())
 	if err != nil {
 		h.t.Fatal(err)

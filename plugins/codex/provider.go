@@ -37,23 +37,19 @@ const (
 	version        = "1.0.0"
 )
 
+// scanners keeps the memory of scans for the next.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
 // provider implements sdkplugin.Provider.
 type provider struct {
-	scanners sync.Pool
-	work     *jsonl.Work // counts files and bytes, for tests
+	work *jsonl.Work // counts files and bytes, for tests
 
 	mu    sync.Mutex
 	homes map[homeKey]*home // as the last inventory saw them
 }
 
 // New returns the provider of Codex CLI.
-func New() sdkplugin.Provider { return newProvider(nil) }
-
-func newProvider(work *jsonl.Work) *provider {
-	p := &provider{work: work}
-	p.scanners.New = func() any { return new(scanner) }
-	return p
-}
+func New() sdkplugin.Provider { return &provider{} }
 
 // Describe says where Codex keeps its history and what it is called.
 func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp *sdkplugin.DescribeResponse) {

@@ -23,7 +23,7 @@ func (p *provider) scan(ctx context.Context, req *sdkplugin.ScanRequest, out tra
 	if err != nil {
 		return err
 	}
-	s := p.scanners.Get().(*scanner)
+	s := scanners.Get().(*scanner)
 	s.work, s.home, s.Grown = p.work, h, false
 	s.Restart()
 	if req.Source.Format == promptFormat {
@@ -32,7 +32,7 @@ func (p *provider) scan(ctx context.Context, req *sdkplugin.ScanRequest, out tra
 		err = s.rollout(ctx, req, out)
 	}
 	if !s.Grown {
-		p.scanners.Put(s)
+		scanners.Put(s)
 	}
 	return err
 }

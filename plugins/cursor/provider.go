@@ -42,23 +42,19 @@ const (
 	version            = "1.0.0"
 )
 
+// scanners keeps the memory of scans for the next.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
 // provider implements sdkplugin.Provider.
 type provider struct {
-	scanners sync.Pool
-	work     *jsonl.Work // counts files and bytes, for tests
+	work *jsonl.Work // counts files and bytes, for tests
 
 	mutex   sync.Mutex
 	library *library // of the last inventory
 }
 
 // New returns the provider of Cursor.
-func New() sdkplugin.Provider { return newProvider(nil) }
-
-func newProvider(work *jsonl.Work) *provider {
-	p := &provider{work: work}
-	p.scanners.New = func() any { return new(scanner) }
-	return p
-}
+func New() sdkplugin.Provider { return &provider{} }
 
 func (p *provider) keep(l *library) {
 	p.mutex.Lock()

@@ -15,13 +15,13 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 	if err != nil {
 		return err
 	}
-	s := p.scanners.Get().(*scanner)
+	s := scanners.Get().(*scanner)
 	err = s.scan(ctx, lib, &req, out)
 	for _, d := range s.diagnostics {
 		out.Diagnostics.Add(d)
 	}
 	if !s.Grown && !s.rows.grown {
-		p.scanners.Put(s)
+		scanners.Put(s)
 	}
 	return err
 }
