@@ -62,16 +62,13 @@ func (m *mapper) begin(key sessionKey, side sidecars, out sink) {
 	m.maxText, m.maxLine = sdkplugin.MaxEventContent, sdkplugin.MaxEventsRecord
 }
 
-// line starts a line.
-func (m *mapper) line(ordinal uint64) { m.ordinal, m.onLine = ordinal, 0 }
-
 // Known tells whether an object found in a damaged line is a record.
 func (m *mapper) Known(v canonical.Value) bool { return known(v) }
 
 // Record maps one record of a line.
 func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outcome, error) {
 	if at.Nth == 0 {
-		m.line(at.Line.Ordinal)
+		m.ordinal, m.onLine = at.Line.Ordinal, 0
 	}
 	outcome, err := m.record(v)
 	if outcome.Rejected != "" {
