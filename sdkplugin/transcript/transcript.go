@@ -119,85 +119,89 @@ func (s *Scanner) Map(ctx context.Context, end uint64, m Mapping, out Sink) erro
 
 // Line maps one line.
 func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
-	reject := func(r sdkplugin.Rejection) error {
-		if out == nil {
-			return nil
-		}
-		r.Line = line.Ordinal + 1
-		return out.Reject(r)
-	}
 	switch line.Kind {
 	case jsonl.Blank, jsonl.Padding:
 		s.Ignored++
 		return nil
 	case jsonl.TooLong:
-		return reject(sdkplugin.Rejection{Detail: "line over 16 MiB"})
+		return reject(out, line, sdkplugin.Rejection{Detail: "line over 16 MiB"})
 	}
 	s.Parsed++
-	nth := 0
-	records := Records
-	if s.Nested {
-		records = recordsOf
-	}
-	known := m.Known
-	if s.Whole {
-		known = nil
-	}
-	torn, defect, err := records(&s.Doc, line.Bytes, known, func(record canonical.Value) error {
-		outcome, err := m.Record(Place{line, nth}, record)
-		nth++
-		switch {
-		case err != nil:
-			return err
-		case outcome.Rejected != "":
-			return reject(sdkplugin.Rejection{Detail: outcome.Rejected, PayloadType: outcome.PayloadType})
-		case outcome.Retained:
-			s.Retained++
-		default:
-			s.Ignored++
+	if len(line.Bytes) > keptLine {
+		if s.Grown = true; !s.Nested {
+			longLines.Lock()
+			defer longLines.Unlock()
 		}
-		return nil
+	}
+	defer release(&s.Doc)
+	fault := s.Doc.Parse(line.Bytes)
+	switch {
+	case fault == nil && s.Doc.Root().IsObject():
+		return s.take(Place{line, 0}, s.Doc.Root(), m, out)
+	case s.Whole:
+		return reject(out, line, sdkplugin.Rejection{Detail: notAnObject})
+	}
+	nth := 0
+	torn, defect, err := damaged(&s.Doc, line.Bytes, fault, m.Known, func(record canonical.Value) error {
+		nth++
+		return s.take(Place{line, nth - 1}, record, m, out)
 	})
-	s.Grown = s.Grown || len(line.Bytes) > keptLine
 	switch {
 	case err != nil:
 		return err
-	case s.Whole && (defect != "" || torn >= 0):
-		return reject(sdkplugin.Rejection{Detail: notAnObject})
 	case defect != "":
-		return reject(sdkplugin.Rejection{Detail: defect})
+		return reject(out, line, sdkplugin.Rejection{Detail: defect})
 	case torn >= 0:
-		return reject(sdkplugin.Rejection{
+		return reject(out, line, sdkplugin.Rejection{
 			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: notAnObject,
 		})
 	}
 	return nil
 }
 
+// take maps one record and counts what became of it.
+func (s *Scanner) take(at Place, record canonical.Value, m Mapping, out Sink) error {
+	outcome, err := m.Record(at, record)
+	switch {
+	case err != nil:
+		return err
+	case outcome.Rejected != "":
+		return reject(out, at.Line, sdkplugin.Rejection{Detail: outcome.Rejected, PayloadType: outcome.PayloadType})
+	case outcome.Retained:
+		s.Retained++
+	default:
+		s.Ignored++
+	}
+	return nil
+}
+
+func reject(out Sink, line *jsonl.Line, r sdkplugin.Rejection) error {
+	if out == nil {
+		return nil
+	}
+	r.Line = line.Ordinal + 1
+	return out.Reject(r)
+}
+
 // Records hands the records of one line to each: the object the line is, or the ones that a damaged line still holds. A defect
 // is the reason to reject the whole line; torn is the offset in the line of the first byte that belongs to no record, -1 if
-// there is none. Without known nothing is taken out of a damaged line. Long lines are taken one at a time, and the memory of many values is given back behind the line, so each must not
+// there is none. Long lines are taken one at a time, and the memory of many values is given back behind the line, so each must not
 // call Records.
 func Records(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
 	if len(line) > keptLine {
 		longLines.Lock()
 		defer longLines.Unlock()
 	}
-	return recordsOf(doc, line, known, each)
-}
-
-func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
-	defer func() {
-		if room := cap(doc.Nodes()); room > keptNodes {
-			if *doc = (canonical.Doc{}); room > hugeNodes {
-				debug.FreeOSMemory() // before the next line asks for as much
-			}
-		}
-	}()
+	defer release(doc)
 	fault := doc.Parse(line)
 	if fault == nil && doc.Root().IsObject() {
 		return -1, "", each(doc.Root())
 	}
+	return damaged(doc, line, fault, known, each)
+}
+
+// damaged takes what a line that is no object still holds; fault is the error of parsing it.
+func damaged(doc *canonical.Doc, line []byte, fault error, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
 	if syntax, _ := fault.(*canonical.SyntaxError); syntax != nil {
 		switch syntax.Code {
 		case canonical.NotUTF8:
@@ -206,9 +210,17 @@ func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool
 			return -1, "more values than a line may hold", nil
 		}
 	}
-	if known == nil {
-		return 0, "", nil
-	}
 	recovery, err := jsonl.Recover(doc, line, known, func(_ int, v canonical.Value) error { return each(v) })
 	return recovery.Torn, "", err
+}
+
+// release gives back the memory of a document of many values.
+func release(doc *canonical.Doc) {
+	room := cap(doc.Nodes())
+	if room <= keptNodes {
+		return
+	}
+	if *doc = (canonical.Doc{}); room > hugeNodes {
+		debug.FreeOSMemory() // before the next line asks for as much
+	}
 }
