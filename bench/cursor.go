@@ -1,12 +1,10 @@
 package main
 
 import (
-	"crypto/rand"
 	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	_ "modernc.org/sqlite" // writes the database; ctx itself only reads such ones
 )
@@ -14,18 +12,16 @@ import (
 // cursor imports the state of an editor whose database has the size of a heavy user's: half of it conversations, half rows that
 // are never read.
 func (b *bench) cursor() error {
-	home := filepath.Join(b.work, "cursor")
-	path := filepath.Join(home, ".config", "Cursor", "User", "globalStorage", "state.vscdb")
-	written, err := writeEditorState(path, int64(b.cursorMiB)<<20)
+	home, root := filepath.Join(b.work, "cursor"), filepath.Join(b.work, "cursor-root")
+	written, err := writeEditorState(filepath.Join(home, ".config", "Cursor", "User", "globalStorage", "state.vscdb"), int64(b.cursorMiB)<<20)
 	if err != nil {
 		return err
 	}
-	root := filepath.Join(b.work, "cursor-root")
-	first, err := b.exec(home, root, "import", "--all", "--format", "json")
+	first, err := b.importAll(home, root)
 	if err != nil {
 		return err
 	}
-	again, err := b.exec(home, root, "import", "--all", "--format", "json")
+	again, err := b.importAll(home, root)
 	if err != nil {
 		return err
 	}
@@ -37,13 +33,33 @@ func (b *bench) cursor() error {
 	return os.RemoveAll(home)
 }
 
-const (
-	bubblesOfSession = 200
-	orphanEvery      = 6 // bubbles of turns that were edited away
-)
+// emptyState prepares the database: its two tables, and the numbers of the bubbles of a conversation.
+const emptyState = `
+PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;
+CREATE TABLE ItemTable(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+CREATE TABLE cursorDiskKV(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+CREATE TEMP TABLE bubble AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i < 199)
+	SELECT i, CASE WHEN i%20 = 0 THEN 1 ELSE 2 END AS type, printf('2026-01-02T03:%02d:%02d.000Z', i/60, i%60) AS at FROM n;`
+
+// conversation adds session ?1: prompts, answers, tool calls whose results are files, and the blobs that lie beside them. Every sixth
+// bubble belongs to a turn that was edited away.
+const conversation = `
+INSERT INTO cursorDiskKV SELECT printf('bubbleId:%08x-0000-4000-8000-%012x:%08x-1111-4111-8111-%012x', ?1, ?1, i, ?1),
+	CASE WHEN type = 1 THEN json_object('_v', 3, 'type', 1, 'createdAt', at, 'text', printf('please look at part %d of task %d', i, ?1))
+	WHEN i%3 = 0 THEN json_object('_v', 3, 'type', 2, 'createdAt', at, 'text', printf('part %d of task %d needs a change in the reader', i, ?1))
+	ELSE json_object('_v', 3, 'type', 2, 'createdAt', at, 'toolFormerData', json_object('tool', 5, 'name', 'read_file',
+		'toolCallId', printf('call_%d_%d', ?1, i), 'status', 'completed', 'params', printf('{"targetFile":"/w/src/file%d.go"}', i),
+		'result', '' || json_object('contents', replace(printf('%.*c', 20+i*3, '#'), '#', printf('line %d of file %d', ?1, i) || char(10)))),
+		'codeBlocks', json_array(json_object('uri', json_object('path', printf('/w/src/file%d.go', i))))) END FROM bubble;
+INSERT INTO cursorDiskKV SELECT 'agentKv:blob:' || hex(randomblob(32)), randomblob(5000) FROM bubble;
+INSERT INTO cursorDiskKV SELECT printf('composerData:%08x-0000-4000-8000-%012x', ?1, ?1), json_object('_v', 10,
+	'composerId', printf('%08x-0000-4000-8000-%012x', ?1, ?1), 'name', 'Session ' || ?1, 'createdAt', 1767323045000+?1, 'lastUpdatedAt', 1767323046000+?1,
+	'fullConversationHeadersOnly', json((SELECT json_group_array(json_object('bubbleId', printf('%08x-1111-4111-8111-%012x', i, ?1), 'type', type))
+		FROM bubble WHERE i%6 <> 5)),
+	'originalFileStates', json_object('file', json_object('content', replace(printf('%.*c', 1500, '#'), '#', 'original line' || char(10)))));`
 
 // writeEditorState makes a database of about so many bytes and returns its size.
-func writeEditorState(path string, size int64) (int64, error) {
+func writeEditorState(path string, size int64) (written int64, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return 0, err
 	}
@@ -53,87 +69,14 @@ func writeEditorState(path string, size int64) (int64, error) {
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	for _, s := range []string{
-		"PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF",
-		"CREATE TABLE ItemTable(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-		"CREATE TABLE cursorDiskKV(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-	} {
-		if _, err := db.Exec(s); err != nil {
-			return 0, err
+	_, err = db.Exec(emptyState)
+	for session := 0; err == nil && written < size; session++ {
+		if _, err = db.Exec("BEGIN;"+conversation+"COMMIT", session); err == nil {
+			var info os.FileInfo
+			if info, err = os.Stat(path); err == nil {
+				written = info.Size()
+			}
 		}
 	}
-	g := stateWriter{}
-	for session := 0; g.written < size; session++ {
-		if g.tx, err = db.Begin(); err != nil {
-			return 0, err
-		}
-		if g.insert, err = g.tx.Prepare("INSERT INTO cursorDiskKV VALUES(?,?)"); err != nil {
-			return 0, err
-		}
-		if err := g.session(session); err != nil {
-			return 0, err
-		}
-		if err := g.tx.Commit(); err != nil {
-			return 0, err
-		}
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), db.Close()
-}
-
-type stateWriter struct {
-	tx      *sql.Tx
-	insert  *sql.Stmt
-	written int64
-}
-
-func (g *stateWriter) row(key string, value any, length int) error {
-	g.written += int64(length)
-	_, err := g.insert.Exec(key, value)
-	return err
-}
-
-func (g *stateWriter) text(key, value string) error { return g.row(key, value, len(value)) }
-
-// session writes one conversation: prompts, answers, tool calls whose results are files, and the blobs that lie beside them.
-func (g *stateWriter) session(n int) error {
-	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", n, n)
-	var list []string
-	for i := range bubblesOfSession {
-		bubble, typ := fmt.Sprintf("%08x-1111-4111-8111-%012x", i, n), 2
-		if i%20 == 0 {
-			typ = 1
-		}
-		if i%orphanEvery != orphanEvery-1 {
-			list = append(list, fmt.Sprintf(`{"bubbleId":"%s","type":%d}`, bubble, typ))
-		}
-		if err := g.text("bubbleId:"+id+":"+bubble, bubbleOf(n, i, typ)); err != nil {
-			return err
-		}
-		blob := make([]byte, 5000)
-		_, _ = rand.Read(blob) // never fails
-		if err := g.row(fmt.Sprintf("agentKv:blob:%x", blob[:32]), blob, len(blob)); err != nil {
-			return err
-		}
-	}
-	return g.text("composerData:"+id, fmt.Sprintf(`{"_v":10,"composerId":"%s","name":"Session %d","createdAt":%d,"lastUpdatedAt":%d,`+
-		`"fullConversationHeadersOnly":[%s],"originalFileStates":{"file":{"content":%q}}}`,
-		id, n, 1767323045000+n, 1767323046000+n, strings.Join(list, ","), strings.Repeat("original line\n", 1500)))
-}
-
-func bubbleOf(n, i, typ int) string {
-	at := fmt.Sprintf("2026-01-02T03:%02d:%02d.000Z", i/60, i%60)
-	switch {
-	case typ == 1:
-		return fmt.Sprintf(`{"_v":3,"type":1,"createdAt":"%s","text":"please look at part %d of task %d"}`, at, i, n)
-	case i%3 == 0:
-		return fmt.Sprintf(`{"_v":3,"type":2,"createdAt":"%s","text":"part %d of task %d needs a change in the reader"}`, at, i, n)
-	}
-	result := fmt.Sprintf(`{"contents":%q}`, strings.Repeat(fmt.Sprintf("line %d of file %d\n", n, i), 20+i*3))
-	return fmt.Sprintf(`{"_v":3,"type":2,"createdAt":"%s","toolFormerData":{"tool":5,"name":"read_file","toolCallId":"call_%d_%d",`+
-		`"status":"completed","params":"{\"targetFile\":\"/w/src/file%d.go\"}","result":%q},"codeBlocks":[{"uri":{"path":"/w/src/file%d.go"}}]}`,
-		at, n, i, i, result, i)
+	return written, err
 }

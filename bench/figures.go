@@ -52,15 +52,21 @@ func pick(samples []sample, value func(sample) float64) []float64 {
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 func mib(n int64) float64        { return float64(n) / (1 << 20) }
 
-// inodes returns the size of every file below dir, once a file however many names it has.
-func inodes(dir string) map[fileID]int64 {
-	found := map[fileID]int64{}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// identity tells files apart, not places: a hard link has all of it in common with its original, and no rewritten file has.
+type identity struct {
+	name        string
+	size, mtime int64
+}
+
+// files returns the files below dir, each once however many names it has.
+func files(dir string) map[identity]bool {
+	found := map[identity]bool{}
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil
 		}
 		if info, err := d.Info(); err == nil {
-			found[identify(path, info)] = info.Size()
+			found[identity{d.Name(), info.Size(), info.ModTime().UnixNano()}] = true
 		}
 		return nil
 	})

@@ -70,11 +70,17 @@ func run(s settings, only, out string) error {
 		return err
 	}
 	for _, sc := range scenarios {
-		if only == "" && costly[sc.name] || only != "" && !strings.Contains(","+only+",", ","+sc.name+",") {
+		if only == "" && sc.needs == "name" || only != "" && !strings.Contains(","+only+",", ","+sc.name+",") {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s ...\n", sc.name)
-		if err := sc.run(b); err != nil {
+		if sc.needs == "index" {
+			err = b.needIndex()
+		}
+		if err == nil {
+			err = sc.run(b)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", sc.name, err)
 		}
 	}

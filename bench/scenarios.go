@@ -21,19 +21,18 @@ type bench struct {
 type scenario struct {
 	name string
 	run  func(*bench) error
+	// needs is what it wants: index, the whole home imported; name, to be named on the command line, for it is costly.
+	needs string
 }
 
 // The order matters: the later ones read the data root that the first leaves behind.
 var scenarios = []scenario{
-	{"cold", (*bench).cold}, {"disk", (*bench).disk}, {"noop", (*bench).noop}, {"append", (*bench).append},
-	{"search", (*bench).search}, {"filters", (*bench).filtered}, {"show", (*bench).show}, {"mcp", (*bench).mcp}, {"cursor", (*bench).cursor},
-	{"crash", (*bench).crash}, {"live", (*bench).live}, {"idle", (*bench).idle},
+	{"cold", (*bench).cold, ""}, {"disk", (*bench).disk, "index"}, {"noop", (*bench).noop, "index"}, {"append", (*bench).append, ""},
+	{"search", (*bench).search, "index"}, {"show", (*bench).show, "index"}, {"mcp", (*bench).mcp, "index"}, {"filters", (*bench).filtered, "name"},
+	{"cursor", (*bench).cursor, "name"}, {"crash", (*bench).crash, "name"}, {"live", (*bench).live, "name"}, {"idle", (*bench).idle, "name"},
 }
 
-// costly scenarios run only when they are named.
-var costly = map[string]bool{"filters": true, "cursor": true, "crash": true, "live": true, "idle": true}
-
-// prepare measures the histories and imports them once when no scenario does it.
+// prepare measures the histories.
 func (b *bench) prepare() error {
 	return b.sources(func(_ string, info fs.FileInfo) error {
 		b.sourceBytes += info.Size()
@@ -60,7 +59,7 @@ func (b *bench) cold() error {
 	var samples []sample
 	for i := range b.runs {
 		root := filepath.Join(b.work, fmt.Sprintf("cold-%d", i))
-		s, err := b.exec(b.home, root, "import", "--all", "--format", "json")
+		s, err := b.importAll(b.home, root)
 		if err != nil {
 			return err
 		}
@@ -85,29 +84,27 @@ func (b *bench) needIndex() error {
 		return nil
 	}
 	b.indexed = filepath.Join(b.work, "indexed")
-	_, err := b.exec(b.home, b.indexed, "import", "--all", "--format", "json")
+	_, err := b.importAll(b.home, b.indexed)
 	return err
 }
 
+func (b *bench) importAll(home, root string) (sample, error) {
+	return b.exec(home, root, "import", "--all", "--format", "json")
+}
+
 func (b *bench) disk() error {
-	if err := b.needIndex(); err != nil {
-		return err
-	}
 	total := int64(0)
-	for _, n := range inodes(filepath.Join(b.indexed, "core")) {
-		total += n
+	for f := range files(filepath.Join(b.indexed, "core")) {
+		total += f.size
 	}
 	b.add("index and records on disk", "% of source", "<= 25", []float64{100 * float64(total) / float64(b.sourceBytes)})
 	return nil
 }
 
 func (b *bench) noop() error {
-	if err := b.needIndex(); err != nil {
-		return err
-	}
 	var samples []sample
 	for range b.runs {
-		s, err := b.exec(b.home, b.indexed, "import", "--all", "--format", "json")
+		s, err := b.importAll(b.home, b.indexed)
 		if err != nil {
 			return err
 		}
@@ -119,33 +116,30 @@ func (b *bench) noop() error {
 
 // append adds 200 events to one session of a private copy of the home: hard links, but for the file that grows.
 func (b *bench) append() error {
-	if err := b.needIndex(); err != nil {
-		return err
-	}
 	home := filepath.Join(b.work, "home")
 	grown, err := b.linkHome(home)
 	if err != nil {
 		return err
 	}
 	root := filepath.Join(b.work, "append")
-	if _, err := b.exec(home, root, "import", "--all", "--format", "json"); err != nil {
+	if _, err := b.importAll(home, root); err != nil {
 		return err
 	}
 	var walls, written, factor []float64
 	for i := range b.runs {
-		before := inodes(root)
+		before := files(root)
 		added, err := appendEvents(grown, i, 200)
 		if err != nil {
 			return err
 		}
-		s, err := b.exec(home, root, "import", "--all", "--format", "json")
+		s, err := b.importAll(home, root)
 		if err != nil {
 			return err
 		}
 		fresh := int64(0)
-		for id, n := range inodes(root) {
-			if _, old := before[id]; !old {
-				fresh += n
+		for f := range files(root) {
+			if !before[f] {
+				fresh += f.size
 			}
 		}
 		walls = append(walls, ms(s.wall))
@@ -295,9 +289,6 @@ func (b *bench) search() error {
 }
 
 func (b *bench) show() error {
-	if err := b.needIndex(); err != nil {
-		return err
-	}
 	found, err := b.exec(b.home, b.indexed, "search", "--refresh", "off", "--format", "json", "--events", "error")
 	if err != nil {
 		return err

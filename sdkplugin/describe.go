@@ -13,11 +13,9 @@ type DescribeRequest struct {
 	HostVersion string
 }
 
-// The static description of a provider, and the places that a Resolver finds,
-// are messages of the wire; package historyv1 explains every field. What the
-// SDK fills in when it is left empty: DescribeResponse.CliName (the id with '-'
-// for '_') and DisplayName, Format.Leaf (the name), IdentityVersion (1) and
-// ParserRevision (the provider's), Location.Slot (the role),
+// The static description of a provider, and the places that a Resolver finds, are messages of the wire; package historyv1
+// explains every field. What the SDK fills in when it is left empty: DescribeResponse.CliName (the id with '-' for '_') and
+// DisplayName, Format.Leaf (the name), IdentityVersion (1) and ParserRevision (the provider's), Location.Slot (the role),
 // RootCapability.Expander ("exact_source": the root is the one child).
 type (
 	DescribeResponse = historyv1.DescribeResponse
@@ -105,8 +103,7 @@ func complete(d *DescribeResponse) {
 	}
 }
 
-// ValidateDescription reports what is wrong with a complete description, or
-// missing in it; all of it.
+// ValidateDescription reports what is wrong with a complete description, or missing in it; all of it.
 func ValidateDescription(d *DescribeResponse) error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {

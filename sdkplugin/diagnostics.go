@@ -47,8 +47,7 @@ func (ds Diagnostics) wire() []*historyv1.Diagnostic {
 	return out
 }
 
-// FailureClass says why a source could not be read. The host keeps what it has
-// of that source and goes on with the others.
+// FailureClass says why a source could not be read. The host keeps what it has of that source and goes on with the others.
 type FailureClass string
 
 const (
@@ -73,8 +72,7 @@ func Fail(class FailureClass, format string, args ...any) *Failure {
 	return &Failure{Class: class, Message: fmt.Sprintf(format, args...)}
 }
 
-// failureOf gives any error a class. The text of an unknown error stays behind:
-// it could hold a path or a line of the history.
+// failureOf gives any error a class. The text of an unknown error stays behind: it could hold a path or a line of the history.
 func failureOf(err error) *Failure {
 	var own *Failure
 	if errors.As(err, &own) {
@@ -91,8 +89,7 @@ func failureOf(err error) *Failure {
 	return Fail(Internal, "the provider reported an error of type %T", err)
 }
 
-// InvalidError reports a value that breaks the contract: a defect of the
-// provider.
+// InvalidError reports a value that breaks the contract: a defect of the provider.
 type InvalidError struct {
 	What string // e.g. "event 17"
 	Err  error

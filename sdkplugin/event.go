@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// Event types of the common vocabulary. The vocabulary is open: any other
-// string is stored and shown unchanged, but only these can be searched for by
-// type.
+// Event types of the common vocabulary. The vocabulary is open: any other string is stored and shown unchanged, but only these
+// can be searched for by type.
 const (
 	Message         = "message"
 	ToolCall        = "tool_call"
@@ -30,9 +29,8 @@ const (
 	RoleUnknown   = "unknown"
 )
 
-// Event is one thing that happened in a session. SourceWriter.Event copies
-// everything it needs before it returns, so one Event and all its slices may
-// be used again for the next.
+// Event is one thing that happened in a session. SourceWriter.Event copies everything it needs before it returns, so one Event
+// and all its slices may be used again for the next.
 type Event struct {
 	Session  uint32    // what SourceWriter.Session returned
 	Kind     string    // logical item kind, part of the id: a constant of the provider, e.g. "acme-event"
@@ -45,10 +43,8 @@ type Event struct {
 	Role     string // empty = none
 	Scope    Scope  // ScopeUnknown = as the session
 
-	// Body is the text that people read and search. Structured is the
-	// canonical compact JSON (package canonical) of what the agent stored;
-	// empty = none. Body and the captures below may be pieces of Structured,
-	// which then travels and is stored once.
+	// Body is the text that people read and search. Structured is the canonical compact JSON (package canonical) of what the
+	// agent stored; empty = none. Body and the captures below may be pieces of Structured, which then travels and is stored once.
 	Body       Value
 	Structured []byte
 
@@ -60,8 +56,7 @@ type Event struct {
 	Policy     Policy
 }
 
-// Instant is a point in time in milliseconds since 1970 UTC; the zero value is
-// "unknown".
+// Instant is a point in time in milliseconds since 1970 UTC; the zero value is "unknown".
 type Instant struct {
 	Millis int64
 	Known  bool
@@ -73,23 +68,22 @@ func AtMillis(ms int64) Instant { return Instant{ms, true} }
 // At is the instant of t, cut to milliseconds.
 func At(t time.Time) Instant { return Instant{t.UnixMilli(), true} }
 
-// Value is a text or JSON value: bytes of its own (Inline), or pieces of the
-// event's structured content (Pieces), or nothing (the zero value).
+// Value is a text or JSON value: bytes of its own (Inline), or pieces of the event's structured content (Pieces), or nothing (the
+// zero value).
 type Value struct {
 	Present bool
 	Bytes   []byte
 	Spans   []Span
 }
 
-// Span is a piece of Event.Structured. Quoted: the piece is a JSON string
-// literal with its quotes, and the value is the string it stands for.
+// Span is a piece of Event.Structured. Quoted: the piece is a JSON string literal with its quotes, and the value is the string it
+// stands for.
 type Span struct {
 	Offset, Length uint32
 	Quoted         bool
 }
 
-// Inline is a value of its own bytes, which may be empty. A string is not
-// copied: it must not be changed, as no string can be.
+// Inline is a value of its own bytes, which may be empty. A string is not copied: it must not be changed, as no string can be.
 func Inline[T ~string | ~[]byte](v T) Value { return Value{Present: true, Bytes: viewOf(v)} }
 
 // Pieces is a value that consists of pieces of Event.Structured, joined with LF.
@@ -117,13 +111,11 @@ type Session struct {
 	Parent, Root      *SessionRef
 	Relationship      Relationship
 	Scope             Scope
-	// YieldsTo: this session is a poorer copy of that one and is left out
-	// while that one is stored.
+	// YieldsTo: this session is a poorer copy of that one and is left out while that one is stored.
 	YieldsTo *SessionRef
 }
 
-// SessionMetadata describes a session; none of it is part of an id. Empty
-// fields are unknown.
+// SessionMetadata describes a session; none of it is part of an id. Empty fields are unknown.
 type SessionMetadata struct {
 	Session                    uint32
 	Title                      string // one line, trimmed, at most 200 characters
@@ -139,8 +131,8 @@ type SessionMetadata struct {
 	ApproximateTimes           bool // from times of files
 }
 
-// CopyClaim says that an event is a copy of another one. Equal text, time or
-// role proves nothing: claim only what the agent's own data proves.
+// CopyClaim says that an event is a copy of another one. Equal text, time or role proves nothing: claim only what the agent's own
+// data proves.
 type CopyClaim struct {
 	Session       SessionRef
 	EventKind     string
@@ -176,8 +168,7 @@ type Duration struct {
 // Took is a known duration; negative ones count as 0.
 func Took(d time.Duration) Duration { return Duration{uint64(max(d, 0)), true} }
 
-// Capture tells what became of a value that the agent could have stored.
-// The zero value is "absent".
+// Capture tells what became of a value that the agent could have stored. The zero value is "absent".
 type Capture struct {
 	Status        CaptureStatus
 	Value         Value  // CapturePresent: canonical JSON, or text in Result.Text
@@ -188,8 +179,7 @@ type Capture struct {
 // Present is a captured value.
 func Present(v Value) Capture { return Capture{Status: CapturePresent, Value: v} }
 
-// Unavailable is a value that exists but cannot be told, e.g. because its key
-// occurs twice.
+// Unavailable is a value that exists but cannot be told, e.g. because its key occurs twice.
 func Unavailable() Capture { return Capture{Status: CaptureUnavailable} }
 
 // Omitted is a value that was left out on purpose, e.g. for "size_limit".
@@ -200,8 +190,8 @@ func Omitted(reason string, observedBytes uint64) Capture {
 // SameAsBody is the result text that is equal to the event's body.
 func SameAsBody() Capture { return Capture{Status: CaptureSameAsBody} }
 
-// Fact is something the event literally says: a file it names, the directory
-// it ran in. Values are verbatim: no trimming, no path resolution, no merging.
+// Fact is something the event literally says: a file it names, the directory it ran in. Values are verbatim: no trimming, no path
+// resolution, no merging.
 type Fact struct {
 	Kind  FactKind
 	Value string

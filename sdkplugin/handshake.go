@@ -25,28 +25,24 @@ const PluginName = "history"
 
 // Environment variables between host and provider process.
 const (
-	// LogLevelEnv sets the level of the provider's log on stderr: trace,
-	// debug, info, warn (default), error or off.
+	// LogLevelEnv sets the level of the provider's log on stderr: trace, debug, info, warn (default), error or off.
 	LogLevelEnv = "CTX_PROVIDER_LOG_LEVEL"
-	// HostPIDEnv holds the process id of the host; without it the provider
-	// takes its parent for the host.
+	// HostPIDEnv holds the process id of the host; without it the provider takes its parent for the host.
 	HostPIDEnv = "CTX_PROVIDER_HOST_PID"
 )
 
-// Handshake is what host and provider must agree on before anything else. It
-// keeps people from starting a provider by hand; it is no protection.
+// Handshake is what host and provider must agree on before anything else. It keeps people from starting a provider by hand; it is
+// no protection.
 var Handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  ProtocolVersion,
 	MagicCookieKey:   "CTX_HISTORY_PROVIDER",
 	MagicCookieValue: "2f6d1f0e-8c0c-4b0f-9a7e-6f1f4c6f5b1d",
 }
 
-// Plugins is the plugin set of the host side: Dispense(PluginName) gives a
-// historyv1.ProviderClient.
+// Plugins is the plugin set of the host side: Dispense(PluginName) gives a historyv1.ProviderClient.
 func Plugins() plugin.PluginSet { return plugin.PluginSet{PluginName: &GRPCPlugin{}} }
 
-// GRPCPlugin connects go-plugin with the service. Provider is nil on the host
-// side.
+// GRPCPlugin connects go-plugin with the service. Provider is nil on the host side.
 type GRPCPlugin struct {
 	plugin.NetRPCUnsupportedPlugin
 	Provider Provider
@@ -68,18 +64,15 @@ func (p *GRPCPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc
 	return historyv1.NewProviderClient(c), nil
 }
 
-// Flow control windows of the host: they bound what a provider can have sent
-// before the host has taken it.
+// Flow control windows of the host: they bound what a provider can have sent before the host has taken it.
 const (
 	StreamWindow     = 8 << 20
 	ConnectionWindow = 16 << 20
 )
 
-// ClientConfig is how a host starts a provider: the handshake, gRPC only,
-// message caps and windows, and a private channel. That is a unix socket in a
-// directory of the user, or, where there are none, loopback with certificates
-// made for this one process. The host adds timeouts and where stderr goes. The
-// provider's environment is cmd.Env, or that of the host when it is nil.
+// ClientConfig is how a host starts a provider: the handshake, gRPC only, message caps and windows, and a private channel. That
+// is a unix socket in a directory of the user, or, where there are none, loopback with certificates made for this one process.
+// The host adds timeouts and where stderr goes. The provider's environment is cmd.Env, or that of the host when it is nil.
 func ClientConfig(cmd *exec.Cmd, log hclog.Logger) *plugin.ClientConfig {
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()

@@ -9,16 +9,14 @@ import (
 	"time"
 )
 
-// privateFiles makes the socket accessible to its owner only, whatever the
-// directory it lies in.
+// privateFiles makes the socket accessible to its owner only, whatever the directory it lies in.
 func privateFiles() { syscall.Umask(0o077) }
 
 // waitForHost returns a channel that is closed when the host process is gone.
 //
-// It watches the parent: a process whose parent dies gets another one. The
-// parent-death signal of Linux would be quicker, but it also comes when only
-// the thread that started the provider ends. Reading the parent's id twice a
-// second costs nothing for a process that lives as long as a refresh.
+// It watches the parent: a process whose parent dies gets another one. The parent-death signal of Linux would be quicker, but it
+// also comes when only the thread that started the provider ends. Reading the parent's id twice a second costs nothing for a
+// process that lives as long as a refresh.
 func waitForHost(hostPID string) <-chan struct{} {
 	gone := make(chan struct{})
 	parent := os.Getppid()

@@ -10,9 +10,8 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// InventoryWriter sends the sources of an inventory. Its methods may be called
-// from several goroutines, but the sources must come in an order that depends
-// on nothing but the files: by route, then by locator bytes.
+// InventoryWriter sends the sources of an inventory. Its methods may be called from several goroutines, but the sources must come
+// in an order that depends on nothing but the files: by route, then by locator bytes.
 type InventoryWriter struct {
 	ctx         context.Context
 	send        func(*historyv1.InventoryMessage) error
@@ -37,12 +36,10 @@ func newInventoryWriter(ctx context.Context, req InventoryRequest, send func(*hi
 	return w
 }
 
-// ErrTooManySources is the error of Source when the host's bound is reached.
-// Mark the route RouteIncomplete then and return nil.
+// ErrTooManySources is the error of Source when the host's bound is reached. Mark the route RouteIncomplete then and return nil.
 var ErrTooManySources = errors.New("more sources than the host asked for")
 
-// Source gives one source. A returned error other than ErrTooManySources is
-// final: return it.
+// Source gives one source. A returned error other than ErrTooManySources is final: return it.
 func (w *InventoryWriter) Source(s Source) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,8 +66,8 @@ func (w *InventoryWriter) Source(s Source) error {
 	return w.err
 }
 
-// Route tells how completely a route was listed. A route without a word is
-// RouteIncomplete, so that nothing missing from it counts as deleted.
+// Route tells how completely a route was listed. A route without a word is RouteIncomplete, so that nothing missing from it
+// counts as deleted.
 func (w *InventoryWriter) Route(index int, state RouteState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

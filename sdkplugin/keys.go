@@ -1,6 +1,7 @@
 package sdkplugin
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,20 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Key is one typed key in its encoded form: a tag byte, then the value. Build
-// it with Utf8, U64 and the like, or without allocation with AppendUtf8 and the
-// like. Two keys are the same key exactly when their bytes are equal, so Utf8("1")
-// and U64(1) are different keys.
+// Key is one typed key in its encoded form: a tag byte, then the value. Build it with Utf8, U64 and the like, or without
+// allocation with AppendUtf8 and the like. Two keys are the same key exactly when their bytes are equal, so Utf8("1") and U64(1)
+// are different keys.
 type Key []byte
 
-// NativeKey is the encoded native key of a session or event: NativeID,
-// Composite or Position. The host hashes it into the public id, so it must be
-// made of things that never change: native ids, occurrence numbers, content
-// digests; never of paths, times of files or offsets.
+// NativeKey is the encoded native key of a session or event: NativeID, Composite or Position. The host hashes it into the public
+// id, so it must be made of things that never change: native ids, occurrence numbers, content digests; never of paths, times of
+// files or offsets.
 type NativeKey []byte
 
-// Anchor identifies a source wherever its file lies: NativeAnchor when the
-// agent gives its histories an id of their own, else LineageAnchor.
+// Anchor identifies a source wherever its file lies: NativeAnchor when the agent gives its histories an id of their own, else
+// LineageAnchor.
 type Anchor []byte
 
 // Stability says how long the key of a Position keeps its meaning.
@@ -57,8 +56,7 @@ func Null() Key { return Key{tagNull} }
 // Bytes is a key of raw bytes, e.g. a digest.
 func Bytes(b []byte) Key { return AppendBytes(nil, b) }
 
-// Utf8 is a key of text: native ids go here verbatim, never trimmed or folded.
-// The text must not be empty (use Null).
+// Utf8 is a key of text: native ids go here verbatim, never trimmed or folded. The text must not be empty (use Null).
 func Utf8(s string) Key { return AppendUtf8(nil, s) }
 
 // I64 is a signed number.
@@ -87,8 +85,7 @@ func List(items ...Key) Key {
 	return dst
 }
 
-// AppendNull, AppendBytes, AppendUtf8, AppendU64 and AppendList append a key to
-// dst and return it, like the built-in append.
+// AppendNull, AppendBytes, AppendUtf8, AppendU64 and AppendList append a key to dst and return it, like the built-in append.
 func AppendNull(dst []byte) []byte { return append(dst, tagNull) }
 
 func AppendBytes(dst, b []byte) []byte { return appendLP(append(dst, tagBytes), b) }
@@ -123,8 +120,8 @@ func AppendComposite(dst []byte, namespace string, n int) []byte {
 	return binary.BigEndian.AppendUint32(appendLP(append(dst, formComposite), namespace), uint32(n))
 }
 
-// Position is a native key for records without any id: where they stand. The
-// scope is needed for RevisionScoped and refused (pass nil) otherwise.
+// Position is a native key for records without any id: where they stand. The scope is needed for RevisionScoped and refused (pass
+// nil) otherwise.
 func Position(kind string, stability Stability, key, scope Key) NativeKey {
 	dst := append(appendLP([]byte{formPosition}, kind), byte(stability))
 	return append(append(dst, key...), scope...)
@@ -133,8 +130,8 @@ func Position(kind string, stability Stability, key, scope Key) NativeKey {
 // NativeAnchor anchors a source to the agent's own id of it.
 func NativeAnchor(namespace string, key Key) Anchor { return Anchor(NativeID(namespace, key)) }
 
-// LineageAnchor anchors a source to the route it was found in, for histories
-// without an id of their own. There can be only one such source in a route.
+// LineageAnchor anchors a source to the route it was found in, for histories without an id of their own. There can be only one
+// such source in a route.
 func LineageAnchor(route Route) Anchor { return append(Anchor{anchorLineage}, route.Lineage...) }
 
 func appendFixed(dst []byte, tag byte, n uint64) []byte {
@@ -203,10 +200,31 @@ func (a Anchor) Validate() error {
 	return nil
 }
 
+// Native reads back the texts that NativeAnchor was given: one, or those of a list, where "" is a Null. Any other anchor is one
+// that another provider made, a failure of class Internal; the texts are empty then.
+func (a Anchor) Native(namespace string, texts int) ([]string, error) {
+	out, head := make([]string, texts), NativeAnchor(namespace, nil)
+	if texts != 1 {
+		head = append(head, AppendList(nil, texts)...)
+	}
+	rest, ours := bytes.CutPrefix(a, head)
+	r := keyReader{rest: rest}
+	for i := range out {
+		if tag := r.next(1); tag != nil && tag[0] == tagUtf8 {
+			out[i] = string(r.prefixed())
+		} else if tag == nil || tag[0] != tagNull {
+			ours = false
+		}
+	}
+	if !ours || r.end() != nil || a.Validate() != nil {
+		return make([]string, texts), Fail(Internal, "the anchor is none of this provider")
+	}
+	return out, nil
+}
+
 var errKeyCut = errors.New("key ends early")
 
-// keyReader checks an encoded key from its start; after an error it reads no
-// more.
+// keyReader checks an encoded key from its start; after an error it reads no more.
 type keyReader struct {
 	rest  []byte
 	depth int // of nested lists

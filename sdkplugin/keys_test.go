@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -173,4 +174,24 @@ func FuzzNativeKey(f *testing.F) {
 		_ = Anchor(b).Validate()
 		_ = Key(b).Validate()
 	})
+}
+
+func TestAnchorsAreReadBack(t *testing.T) {
+	t.Parallel()
+	three := NativeAnchor("acme.run", List(Utf8("root"), Null(), Utf8("agent")))
+	if got, err := three.Native("acme.run", 3); err != nil || !slices.Equal(got, []string{"root", "", "agent"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	one := NativeAnchor("acme.session", Utf8("s"))
+	if got, err := one.Native("acme.session", 1); err != nil || got[0] != "s" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for name, bad := range map[string]Anchor{
+		"nothing": nil, "another namespace": NativeAnchor("acme.other", Utf8("s")), "a number": NativeAnchor("acme.session", U64(1)),
+		"more": append(slices.Clone(one), 0), "cut": one[:len(one)-1], "a lineage": {anchorLineage}, "a list": NativeAnchor("acme.session", List(Utf8("s"))),
+	} {
+		if got, err := bad.Native("acme.session", 1); err == nil || len(got) != 1 || got[0] != "" {
+			t.Errorf("%s: read as %q", name, got)
+		}
+	}
 }

@@ -5,26 +5,24 @@ import (
 	"path/filepath"
 )
 
-// Provider is what an author implements. All methods may be called from
-// several goroutines at once and must give up when ctx is done.
+// Provider is what an author implements. All methods may be called from several goroutines at once and must give up when ctx is
+// done.
 type Provider interface {
 	// Describe fills resp with static data.
 	Describe(ctx context.Context, req DescribeRequest, resp *DescribeResponse)
 
-	// Inventory lists the sources of every route of req, without reading
-	// more of them than names, sizes and times, and says for every route how
-	// completely it was listed. An error means that nothing could be listed;
-	// trouble with single files is a diagnostic of out.
+	// Inventory lists the sources of every route of req, without reading more of them than names, sizes and times, and says for
+	// every route how completely it was listed. An error means that nothing could be listed; trouble with single files is a
+	// diagnostic of out.
 	Inventory(ctx context.Context, req InventoryRequest, out *InventoryWriter) error
 
-	// Scan reads the one source of req. It ends with out.End or with an
-	// error: a *Failure or an error of package jsonl gives its class, any
-	// other one counts as internal.
+	// Scan reads the one source of req. It ends with out.End or with an error: a *Failure or an error of package jsonl gives its
+	// class, any other one counts as internal.
 	Scan(ctx context.Context, req ScanRequest, out *SourceWriter) error
 }
 
-// Resolver is implemented by providers whose history lies where no list of
-// Locations can say, e.g. in a directory named by the agent's own config file.
+// Resolver is implemented by providers whose history lies where no list of Locations can say, e.g. in a directory named by the
+// agent's own config file.
 type Resolver interface {
 	Resolve(ctx context.Context, req *ResolveRequest, resp *ResolveResponse) error
 }
@@ -53,8 +51,7 @@ type Route struct {
 	Explicit bool   // named by the user for one run
 }
 
-// InventoryRequest asks for the sources of all routes at once, so that a
-// session that lies in two of them can be given once.
+// InventoryRequest asks for the sources of all routes at once, so that a session that lies in two of them can be given once.
 type InventoryRequest struct {
 	Routes     []Route
 	MaxSources int
@@ -66,9 +63,8 @@ type Source struct {
 	Anchor  Anchor // identity; two sources of one inventory never share it
 	Format  string // Format.Leaf
 	Locator string // below the route, '/' separated; empty = the route itself
-	// Observation is a token that changes whenever the bytes change. For a
-	// file, jsonl.Observation makes a good one. It may cover other files that
-	// the result depends on.
+	// Observation is a token that changes whenever the bytes change. For a file, jsonl.Observation makes a good one. It may cover
+	// other files that the result depends on.
 	Observation       []byte
 	Size              uint64 // bytes of source data
 	ModTimeNS         int64

@@ -14,9 +14,8 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// Memory of a provider process, unless GOMEMLIMIT or GOGC say otherwise. Scans
-// make little garbage beside the batches, which are reused: a rare collection
-// costs less than the few megabytes it would save.
+// Memory of a provider process, unless GOMEMLIMIT or GOGC say otherwise. Scans make little garbage beside the batches, which are
+// reused: a rare collection costs less than the few megabytes it would save.
 const (
 	memoryLimit = 200 << 20
 	gcPercent   = 300
@@ -28,14 +27,12 @@ const (
 	firstConnect   = time.Minute            // for the host to connect at all
 )
 
-// Serve runs the provider until the host goes away. It is the whole main
-// function of a provider:
+// Serve runs the provider until the host goes away. It is the whole main function of a provider:
 //
 //	func main() { sdkplugin.Serve(acme.New()) }
 //
-// Started by hand it prints a line about that and exits with status 1. It
-// returns, or ends the process, when the host closes the connection or dies.
-// The log (hclog.FromContext) goes to stderr; stdout belongs to the protocol.
+// Started by hand it prints a line about that and exits with status 1. It returns, or ends the process, when the host closes the
+// connection or dies. The log (hclog.FromContext) goes to stderr; stdout belongs to the protocol.
 func Serve(p Provider) {
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
 		debug.SetMemoryLimit(memoryLimit)
@@ -89,18 +86,16 @@ var exits struct {
 	all []func()
 }
 
-// AtExit has f called when the process of a provider ends in order, for files
-// that nobody needs afterwards.
+// AtExit has f called when the process of a provider ends in order, for files that nobody needs afterwards.
 func AtExit(f func()) {
 	exits.Lock()
 	defer exits.Unlock()
 	exits.all = append(exits.all, f)
 }
 
-// lifetime ends the process when its host is gone. Two signs count: the host's
-// process is no more, or its last connection has closed. A host that is killed
-// leaves both; one that is asked to stop leaves the second. A provider started
-// through a wrapper script only sees the second.
+// lifetime ends the process when its host is gone. Two signs count: the host's process is no more, or its last connection has
+// closed. A host that is killed leaves both; one that is asked to stop leaves the second. A provider started through a wrapper
+// script only sees the second.
 type lifetime struct {
 	log       hclog.Logger
 	socketDir string // made for this process; empty = not made
@@ -119,8 +114,8 @@ func (l *lifetime) newServer(opts []grpc.ServerOption) *grpc.Server {
 	return s
 }
 
-// end stops the server as soon as gone is closed, so that plugin.Serve
-// returns, and the process itself if a call does not give up.
+// end stops the server as soon as gone is closed, so that plugin.Serve returns, and the process itself if a call does not give
+// up.
 func (l *lifetime) end(gone <-chan struct{}) {
 	<-gone
 	l.stop("the host process is gone")
@@ -144,8 +139,7 @@ func (l *lifetime) stop(why string) {
 	})
 }
 
-// makeSocketDir gives the socket a directory that nobody else can enter,
-// unless the host has chosen one.
+// makeSocketDir gives the socket a directory that nobody else can enter, unless the host has chosen one.
 func (l *lifetime) makeSocketDir() error {
 	if runtime.GOOS == "windows" || os.Getenv(plugin.EnvUnixSocketDir) != "" {
 		return nil

@@ -13,12 +13,11 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// SourceWriter takes what one scan finds. The order is: Begin, then Session,
-// Event, Retain, Ignore and Reject as the source is read, then End. Errors are
-// final: return them from Scan. A writer belongs to the goroutine that scans.
+// SourceWriter takes what one scan finds. The order is: Begin, then Session, Event, Retain, Ignore and Reject as the source is
+// read, then End. Errors are final: return them from Scan. A writer belongs to the goroutine that scans.
 //
-// Events are sent in batches: when 512 KiB have come together, when the oldest
-// is 200 ms old, and at the end. A call may block while the host is busy.
+// Events are sent in batches: when 512 KiB have come together, when the oldest is 200 ms old, and at the end. A call may block
+// while the host is busy.
 type SourceWriter struct {
 	// Diagnostics of this source; they travel with End.
 	Diagnostics Diagnostics
@@ -53,10 +52,8 @@ const (
 
 var errEnded = errors.New("the source has ended")
 
-// Begin starts the source. Mode is the one really used: when Append was asked
-// and the certified prefix is no longer there, begin with ModeFull and read
-// from the start; the host then replaces the source. Without a call, the first
-// item begins with ModeFull.
+// Begin starts the source. Mode is the one really used: when Append was asked and the certified prefix is no longer there, begin
+// with ModeFull and read from the start; the host then replaces the source. Without a call, the first item begins with ModeFull.
 func (w *SourceWriter) Begin(mode Mode) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,10 +95,9 @@ func (w *SourceWriter) ready() error {
 	return nil
 }
 
-// Session declares a session and returns the number that events refer to it
-// by. It comes before the first event of the session. Declaring the same kind
-// and key again, e.g. when the parent has become known, gives the same number
-// and replaces the first declaration.
+// Session declares a session and returns the number that events refer to it by. It comes before the first event of the session.
+// Declaring the same kind and key again, e.g. when the parent has become known, gives the same number and replaces the first
+// declaration.
 func (w *SourceWriter) Session(s Session) (uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,8 +160,7 @@ func (w *SourceWriter) count(n uint64, counter *uint64) {
 	w.mu.Unlock()
 }
 
-// Reject counts one native record that could not be understood. The first
-// MaxRejections of a scan are told to the user.
+// Reject counts one native record that could not be understood. The first MaxRejections of a scan are told to the user.
 func (w *SourceWriter) Reject(r Rejection) error {
 	w.count(1, &w.counts.Rejected)
 	w.mu.Lock()
@@ -210,8 +205,7 @@ type Ending struct {
 	Observation    []byte   // of the source now; unlike the inventory's when it changed meanwhile
 	CertifiedBytes uint64   // read and understood, from the start of the source
 	ContentDigest  [32]byte // SHA-256 of exactly these bytes
-	// Frontier is what the next scan in mode Append needs, at most
-	// MaxFrontier; empty = the next scan must be a full one.
+	// Frontier is what the next scan in mode Append needs, at most MaxFrontier; empty = the next scan must be a full one.
 	Frontier []byte
 	Metadata []SessionMetadata
 }
@@ -262,8 +256,8 @@ func (w *SourceWriter) validMetadata(m *SessionMetadata) error {
 		"version", m.LastVersion, "entrypoint", m.Entrypoint, "entrypoint", m.LastEntrypoint)
 }
 
-// open makes sure that there is a batch to append to, and that it is sent in
-// time when the provider gets busy with something else.
+// open makes sure that there is a batch to append to, and that it is sent in time when the provider gets busy with something
+// else.
 func (w *SourceWriter) open() {
 	if w.batch == nil {
 		w.batch = batches.get()
@@ -298,8 +292,7 @@ func (w *SourceWriter) sendWhenFull() error {
 	return w.flush()
 }
 
-// flush sends the batch. The buffer goes to the transport, which gives it back
-// to the pool when the bytes are on the wire.
+// flush sends the batch. The buffer goes to the transport, which gives it back to the pool when the bytes are on the wire.
 func (w *SourceWriter) flush() error {
 	if w.err != nil || w.since.IsZero() {
 		return w.err
@@ -320,8 +313,8 @@ func (w *SourceWriter) flushOld() {
 	}
 }
 
-// abandon stops all further use; late calls of a provider that does not look
-// at its context get the reason. It reports how the writer stood.
+// abandon stops all further use; late calls of a provider that does not look at its context get the reason. It reports how the
+// writer stood.
 func (w *SourceWriter) abandon(reason error) (over bool, broken error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 )
 
-// Validate reports the first rule that the event breaks, of those that cost
-// little: keys, strings, sizes, spans. The text of bodies and the form of
-// structured content are checked by the host, and by the conformance kit.
+// Validate reports the first rule that the event breaks, of those that cost little: keys, strings, sizes, spans. The text of
+// bodies and the form of structured content are checked by the host, and by the conformance kit.
 func (e *Event) Validate() error {
 	switch n := contentBytes(e); {
 	case e.Type == "":
@@ -178,9 +177,8 @@ func (s *Session) Validate() error {
 		about("parent", s.Parent.validate()), about("root", s.Root.validate()), about("yields to", s.YieldsTo.validate()))
 }
 
-// contentBytes is what travels of an event's content. The host's cap of
-// MaxEventContent counts pieces of the structured content again and then drops
-// parts in a fixed order, so it is no reason to refuse an event here.
+// contentBytes is what travels of an event's content. The host's cap of MaxEventContent counts pieces of the structured content
+// again and then drops parts in a fixed order, so it is no reason to refuse an event here.
 func contentBytes(e *Event) int {
 	n := len(e.Body.Bytes) + len(e.Structured)
 	if e.Invocation != nil {
@@ -206,9 +204,8 @@ func validStrings(pairs ...string) error {
 	return nil
 }
 
-// ValidLocator tells whether a locator, of a source, diagnostic or rejection,
-// can be joined to a route without leaving it: at most MaxLocator bytes of UTF-8,
-// '/' separated, relative and clean; empty is the route itself.
+// ValidLocator tells whether a locator, of a source, diagnostic or rejection, can be joined to a route without leaving it: at
+// most MaxLocator bytes of UTF-8, '/' separated, relative and clean; empty is the route itself.
 func ValidLocator(s string) bool { return jsonl.ValidLocator(s) }
 
 // clip cuts a message to one line of MaxMessage bytes, on a character boundary.

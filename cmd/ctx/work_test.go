@@ -410,15 +410,18 @@ func TestMergeInTheBackground(t *testing.T) {
 	if check, err := w.store.Verify(context.Background(), true, nil); err != nil || !check.OK() {
 		t.Errorf("%+v %v", check, err)
 	}
-	if held, err := w.store.Reclaim(context.Background()); err != nil || held != 1 {
-		t.Errorf("%d generations are held by one reader, %v", held, err)
+	// A process that is being started holds the locks of its parent for a moment, so this is looked at more than once.
+	held := func(n int) {
+		w.until(fmt.Sprintf("%d generations held by readers", n), func(*daemon.Health) bool {
+			left, err := w.store.Reclaim(context.Background())
+			return err == nil && left == n
+		})
 	}
+	held(1)
 	if err := reader.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if held, err := w.store.Reclaim(context.Background()); err != nil || held != 0 {
-		t.Errorf("%d generations are held by nobody, %v", held, err)
-	}
+	held(0)
 	if report := w.all(); report.Totals.Change != refresh.NoOp || *report.Totals.Current.IndexedDocuments != 23 {
 		t.Errorf("%s, %d events", report.Totals.Change, *report.Totals.Current.IndexedDocuments)
 	}

@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
-// Names that are part of public ids, or stored with every event. They never
-// change; when the mapping does, parserRevision does.
+// Names that are part of public ids, or stored with every event. They never change; when the mapping does, parserRevision does.
 const (
 	format         = "notes_jsonl_tree"
 	role           = "notes-notebooks"
@@ -47,54 +44,29 @@ func (provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, d *sdkp
 
 // Inventory lists <notebook>/<session>.jsonl below every route.
 func (provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest, out *sdkplugin.InventoryWriter) error {
+	inventory := listing.Listing{Ctx: ctx}
+	var found []sdkplugin.Source
 	for index, route := range req.Routes {
-		state, err := list(ctx, index, route, out)
+		entries, state, err := inventory.Tree(index, jsonl.Walk{
+			Route:   route.Path,
+			Match:   func(locator string) bool { return strings.Count(locator, "/") == 1 && path.Ext(locator) == ".jsonl" },
+			Descend: func(locator string) bool { return !strings.Contains(locator, "/") },
+		})
 		if err != nil {
 			return err
 		}
-		out.Route(index, state)
-	}
-	return nil
-}
-
-func list(ctx context.Context, index int, route sdkplugin.Route, out *sdkplugin.InventoryWriter) (sdkplugin.RouteState, error) {
-	if _, err := os.Stat(route.Path); errors.Is(err, fs.ErrNotExist) {
-		return sdkplugin.RouteMissing, nil
-	}
-	tree, err := jsonl.Walk{
-		Route:   route.Path,
-		Match:   func(locator string) bool { return strings.Count(locator, "/") == 1 && path.Ext(locator) == ".jsonl" },
-		Descend: func(locator string) bool { return !strings.Contains(locator, "/") },
-	}.Run(ctx)
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	if err != nil { // not a directory, not readable, or too big
-		out.Diagnostics.AddError("notebooks_unreadable", "the notebooks could not be listed")
-		return sdkplugin.RouteUnreadable, nil
-	}
-	out.Walked(tree.Directories, uint64(len(tree.Entries)), tree.SkippedLinks)
-	for _, entry := range tree.Entries {
-		id := sessionID(entry.Locator)
-		err := out.Source(sdkplugin.Source{
-			Route: index, Anchor: sdkplugin.NativeAnchor(sessionSpace, sdkplugin.Utf8(id)), Format: format,
-			Locator: entry.Locator, Observation: entry.Observation.Token(), Size: entry.Observation.Size,
-			ModTimeNS: entry.Observation.MtimeNS, FileID: entry.Observation.FileID, ProviderSessionID: id,
-		})
-		if errors.Is(err, sdkplugin.ErrTooManySources) {
-			return sdkplugin.RouteIncomplete, nil
-		}
-		if err != nil {
-			return 0, err
+		inventory.States = append(inventory.States, state)
+		for _, entry := range entries {
+			id, seen := sessionID(entry.Locator), entry.Observation
+			found = append(found, sdkplugin.Source{
+				Route: index, Anchor: sdkplugin.NativeAnchor(sessionSpace, sdkplugin.Utf8(id)), Format: format, Locator: entry.Locator,
+				Observation: seen.Token(), Size: seen.Size, ModTimeNS: seen.MtimeNS, FileID: seen.FileID, ProviderSessionID: id,
+			})
 		}
 	}
-	if len(tree.Problems) > 0 {
-		return sdkplugin.RouteIncomplete, nil
-	}
-	return sdkplugin.RouteComplete, nil
+	return inventory.Give(out, len(found), func(i int) sdkplugin.Source { return found[i] })
 }
 
-// sessionID is the agent's own id of a session: the name of its file. It is
-// unique over all notebooks, so a file that moves to another notebook stays the
-// same session.
+// sessionID is the agent's own id of a session: the name of its file. It is unique over all notebooks, so a file that moves to
+// another notebook stays the same session.
 func sessionID(locator string) string { return strings.TrimSuffix(path.Base(locator), ".jsonl") }

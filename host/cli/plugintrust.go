@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/host/pluginhost"
 	"github.com/agenthistory/ctx/host/sources"
 )
@@ -19,11 +21,11 @@ type pluginRow struct {
 	DisplayName string        `json:"display_name"`
 	Version     string        `json:"version"`
 	Trust       sources.Trust `json:"trust"` // built_in for the providers of this program
-	Reason      *string       `json:"reason"`
-	Manifest    *string       `json:"manifest_path"`
-	Executable  *string       `json:"executable"`
-	SHA256      *string       `json:"sha256"`
-	Provider    *string       `json:"provider"`
+	Reason      nullable.Text `json:"reason"`
+	Manifest    nullable.Text `json:"manifest_path"`
+	Executable  nullable.Text `json:"executable"`
+	SHA256      nullable.Text `json:"sha256"`
+	Provider    nullable.Text `json:"provider"`
 	Environment []string      `json:"environment"`
 }
 
@@ -31,17 +33,15 @@ const builtIn sources.Trust = "built_in"
 
 func (s *session) pluginRow(p sources.Plugin) pluginRow {
 	row := pluginRow{
-		Name: p.Name, DisplayName: p.DisplayName, Version: p.Version, Trust: p.Trust, Manifest: &p.Manifest, Environment: []string{},
-	}
-	if p.Reason != "" {
-		row.Reason = &p.Reason
+		Name: p.Name, DisplayName: p.DisplayName, Version: p.Version, Trust: p.Trust, Reason: nullable.Text(p.Reason),
+		Manifest: nullable.Text(p.Manifest), Environment: []string{},
 	}
 	if len(p.Command) > 0 {
-		row.Executable = &p.Command[0]
+		row.Executable = nullable.Text(p.Command[0])
 	}
 	for i := range s.config.Installed {
 		if decided := &s.config.Installed[i]; decided.Name == p.Name && decided.Trusted {
-			row.SHA256, row.Provider, row.Environment = &decided.SHA256, &decided.Provider.ID, decided.Environment
+			row.SHA256, row.Provider, row.Environment = nullable.Text(decided.SHA256), nullable.Text(decided.Provider.ID), decided.Environment
 		}
 	}
 	return row
@@ -64,7 +64,7 @@ plugin runs before it is trusted.`,
 	}, func(_ *cobra.Command, s *session, _ []string) (pluginRows, error) {
 		all := pluginRows{Schema: 1, short: s.shortPath}
 		for _, name := range a.builtin() {
-			all.Plugins = append(all.Plugins, pluginRow{Name: name, DisplayName: name, Version: version, Trust: builtIn, Provider: &name, Environment: []string{}})
+			all.Plugins = append(all.Plugins, pluginRow{Name: name, DisplayName: name, Version: version, Trust: builtIn, Provider: nullable.Text(name), Environment: []string{}})
 		}
 		for _, p := range sources.Plugins(s.config) {
 			all.Plugins = append(all.Plugins, s.pluginRow(p))
@@ -76,13 +76,13 @@ plugin runs before it is trusted.`,
 func printPlugins(p *page, all pluginRows) {
 	var cells [][]string
 	for _, row := range all.Plugins {
-		cells = append(cells, []string{row.Name, string(row.Trust), row.Version, all.short(spelled(row.Manifest, "-"))})
+		cells = append(cells, []string{row.Name, string(row.Trust), row.Version, all.short(cmp.Or(string(row.Manifest), "-"))})
 	}
 	p.table([]string{"Plugin", "Trust", "Version", "Manifest"}, cells)
 	p.gap()
 	for _, row := range all.Plugins {
-		if row.Reason != nil {
-			p.diagnostic(row.Name+": "+*row.Reason, "")
+		if row.Reason != "" {
+			p.diagnostic(row.Name+": "+string(row.Reason), "")
 		}
 	}
 }
@@ -119,10 +119,10 @@ func (a *App) pluginDecision(operation, short, long string, decide func(*session
 func printDecision(p *page, done decision) {
 	row := done.Plugin
 	p.outcome(markDone, "The plugin %s is %s", row.Name, row.Trust)
-	p.section("", field{"Provider", spelled(row.Provider, "")}, field{"Executable", spelled(row.Executable, "")}, field{"SHA-256", spelled(row.SHA256, "")},
+	p.section("", field{"Provider", string(row.Provider)}, field{"Executable", string(row.Executable)}, field{"SHA-256", string(row.SHA256)},
 		field{"Sees", strings.Join(row.Environment, " ")}, field{"Refused", strings.Join(done.Refused, " ")})
 	if row.Trust == sources.Trusted {
-		p.next("ctx sources --provider "+*row.Provider, "ctx import --all")
+		p.next("ctx sources --provider "+string(row.Provider), "ctx import --all")
 	}
 }
 

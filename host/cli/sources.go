@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -80,17 +81,18 @@ func (s *session) listing(found *sources.Discovery, full bool) listing {
 			continue
 		}
 		l.rows = append(l.rows, []string{row.Provider, string(row.Status), s.shortPath(row.Path), selectionLabel(row.Selection), row.SourceFormat})
-		if row.UnsupportedReason != nil && row.Status != sources.Empty {
-			l.problems = append(l.problems, problem{row.Provider + ": " + *row.UnsupportedReason, rowAction(row)})
+		if row.UnsupportedReason != "" && row.Status != sources.Empty {
+			l.problems = append(l.problems, problem{row.Provider + ": " + string(row.UnsupportedReason), rowAction(row)})
 		}
 	}
 	for _, row := range found.Plugins {
-		if row.Enabled && row.UnsupportedReason == nil {
+		if row.Enabled && row.UnsupportedReason == "" {
 			continue // its own rows stand above
 		}
-		name := spelled(row.Plugin, s.shortPath(*row.ManifestPath))
-		l.rows = append(l.rows, []string{name, row.Status, s.shortPath(spelled(row.Path, *row.ManifestPath)), "plugin", spelled(row.SourceFormat, "-")})
-		l.problems = append(l.problems, problem{"plugin " + name + ": " + spelled(row.UnsupportedReason, row.Status), "ctx plugins list"})
+		name := cmp.Or(string(row.Plugin), s.shortPath(string(row.ManifestPath)))
+		place := s.shortPath(string(cmp.Or(row.Path, row.ManifestPath)))
+		l.rows = append(l.rows, []string{name, row.Status, place, "plugin", cmp.Or(string(row.SourceFormat), "-")})
+		l.problems = append(l.problems, problem{"plugin " + name + ": " + cmp.Or(string(row.UnsupportedReason), row.Status), "ctx plugins list"})
 	}
 	for _, issue := range found.Issues {
 		l.problems = append(l.problems, problem{fmt.Sprintf("%s: %s (%s)", issue.Provider, issue.Message, issue.Code), s.issueAction(issue)})
@@ -98,22 +100,15 @@ func (s *session) listing(found *sources.Discovery, full bool) listing {
 	return l
 }
 
-func spelled(value *string, otherwise string) string {
-	if value == nil {
-		return otherwise
-	}
-	return *value
-}
-
 // rowAction is what a person can do about a row that is not read.
 func rowAction(row sources.Row) string {
 	switch {
-	case row.StatusReason != nil:
+	case row.StatusReason != "":
 		return ""
-	case *row.UnsupportedReason == sources.NoProvider:
+	case row.UnsupportedReason == sources.NoProvider:
 		return "install a provider plugin for it, then: ctx plugins trust NAME"
 	case row.Configured():
-		return "ctx sources add " + *row.Selection.Root + " --replace ..., or ctx sources remove " + *row.Selection.Root
+		return fmt.Sprintf("ctx sources add %[1]s --replace ..., or ctx sources remove %[1]s", row.Selection.Root)
 	}
 	return ""
 }
@@ -168,12 +163,12 @@ func printSources(p *page, result listed) {
 
 func selectionLabel(selection sources.Selection) string {
 	switch {
-	case selection.Root == nil:
+	case selection.Root == "":
 		return selection.Kind
-	case selection.Group == nil:
-		return *selection.Root
+	case selection.Group == "":
+		return string(selection.Root)
 	}
-	return *selection.Root + " (" + *selection.Group + ")"
+	return fmt.Sprintf("%s (%s)", selection.Root, selection.Group)
 }
 
 // shortPath shows the home directory as ~.

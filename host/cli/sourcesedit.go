@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 // rootEdit is the JSON result of adding or removing a named root. Only OpenHands roots have a kind.
@@ -15,11 +16,11 @@ type rootEdit struct {
 }
 
 type namedRoot struct {
-	Name     string  `json:"name"`
-	Provider string  `json:"provider"`
-	Path     string  `json:"path"`
-	Group    *string `json:"group"`
-	Kind     string  `json:"kind,omitempty"`
+	Name     string        `json:"name"`
+	Provider string        `json:"provider"`
+	Path     string        `json:"path"`
+	Group    nullable.Text `json:"group"`
+	Kind     string        `json:"kind,omitempty"`
 }
 
 func (a *App) sourcesAddCommand() *cobra.Command {
@@ -64,11 +65,7 @@ func (a *App) sourcesRemoveCommand() *cobra.Command {
 }
 
 func editOf(operation string, r config.Root, changed bool) *rootEdit {
-	done := &rootEdit{1, operation, changed, namedRoot{Name: r.Name, Provider: r.Provider, Path: r.Path, Kind: r.Kind}}
-	if r.Group != "" {
-		done.Root.Group = &r.Group
-	}
-	return done
+	return &rootEdit{1, operation, changed, namedRoot{Name: r.Name, Provider: r.Provider, Path: r.Path, Kind: r.Kind, Group: nullable.Text(r.Group)}}
 }
 
 func printRootEdit(p *page, done *rootEdit) {
@@ -81,7 +78,7 @@ func printRootEdit(p *page, done *rootEdit) {
 	default:
 		p.outcome(markDone, "The root %s is removed; what was indexed from it stays until ctx sources prune --retained", r.Name)
 	}
-	p.section("", field{"Provider", r.Provider}, field{"Path", r.Path}, field{"Group", spelled(r.Group, "")}, field{"Kind", r.Kind})
+	p.section("", field{"Provider", r.Provider}, field{"Path", r.Path}, field{"Group", string(r.Group)}, field{"Kind", r.Kind})
 	if done.Operation == "add" && done.Changed {
 		p.next("ctx import --all")
 	}

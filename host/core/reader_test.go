@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,6 +46,8 @@ func TestReaderDuringPublications(t *testing.T) {
 	a.must(previous.Close())
 	a.must(g.Close())
 	a.must(g.Close())
+	syscall.ForkLock.RLock() // a process that another test starts just now holds our locks until it runs
+	syscall.ForkLock.RUnlock()
 	a.publish(numbered("one", 1, 7))
 	if _, err := a.PinID(context.Background(), first.Generation); fault.Code(err) != CodeGenerationNotRetained {
 		t.Fatalf("pin of a generation that is gone: %v", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/agenthistory/ctx/host/sources"
 )
 
-const generous = 20 * time.Second
+const generous = time.Minute
 
 func mkdir(t *testing.T, parts ...string) string {
 	t.Helper()

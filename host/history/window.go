@@ -30,7 +30,7 @@ func (v *View) Window(ctx context.Context, id string, before, after int) (*Windo
 	if err != nil {
 		return nil, err
 	}
-	report, err := lineage.Walk(lineage.Stored{Generation: v.gen}, lineage.NodeOf(selected.Event), lineage.ShowPreview)
+	report, err := lineage.Walk(v.gen, selected.Event, lineage.ShowPreview)
 	if err != nil {
 		return nil, err
 	}

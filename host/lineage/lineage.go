@@ -10,9 +10,12 @@ package lineage
 
 import (
 	"bytes"
-	"sort"
+	"cmp"
+	"slices"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
+	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
 
@@ -38,28 +41,13 @@ var (
 	ShowPreview   = Preview{Keep: 20, Visits: 4096}
 )
 
-// Node is what a walk needs of a stored event.
-type Node struct {
-	Event    record.Digest
-	Session  uint32 // ordinal
-	Sequence uint64
-	Copy     *record.Copy // nil: no claim
-}
-
-// Kin is what a walk needs of a session.
-type Kin struct {
-	ID           record.Digest
-	Parent, Root *record.Digest
-	Relationship record.Relationship
-}
-
-// Archive gives access to the stored events of one generation.
+// Archive is the stored events of one generation: a *core.Generation, or what knows more than one.
 type Archive interface {
-	// Node returns nil when the event is not stored.
-	Node(event record.Digest) (*Node, error)
-	// Copies visits the events that claim to be copies of ancestor, until visit returns false.
-	Copies(ancestor record.Digest, visit func(Node) bool) error
-	Kin(session uint32) (Kin, error)
+	EventDoc(event record.Digest) (doc lexical.Doc, found bool, err error)
+	Event(doc lexical.Doc, e *record.Event) error
+	// Copies visits the events that claim to be copies of ancestor, until visit returns false. They are valid during the call only.
+	Copies(ancestor record.Digest, visit func(*record.Event) bool) error
+	Session(ordinal uint32) (*record.Session, error)
 }
 
 // State says how the forward walk ended.
@@ -73,10 +61,11 @@ const (
 
 // Origin is the end of a forward walk.
 type Origin struct {
-	State State
-	Event record.Digest // the origin; the missing target; the event that was met again
-	Node  *Node         // nil when unresolved
-	Depth int           // claims followed
+	State   State
+	Event   record.Digest // the origin; the missing target; the event that was met again
+	Doc     lexical.Doc   // of Event, when it was walked to (Depth > 0) and is stored
+	Session uint32        // of Event, when it is stored
+	Depth   int           // claims followed
 }
 
 // Report is the copied_lineage object. Nulls are kept.
@@ -93,158 +82,141 @@ type Report struct {
 
 // Resolution is the end of the forward walk.
 type Resolution struct {
-	State   State   `json:"state"`
-	Event   string  `json:"ctx_event_id"`
-	Session *string `json:"ctx_session_id"` // null when the event is not stored
+	State   State         `json:"state"`
+	Event   string        `json:"ctx_event_id"`
+	Session nullable.Text `json:"ctx_session_id"` // null when the event is not stored
 }
 
 // Occurrence is one stored copy.
 type Occurrence struct {
-	Event        string  `json:"ctx_event_id"`
-	Session      string  `json:"ctx_session_id"`
-	FromEvent    string  `json:"copied_from_ctx_event_id"`
-	FromSession  string  `json:"copied_from_ctx_session_id"`
-	Parent       *string `json:"parent_ctx_session_id"`
-	Root         *string `json:"claimed_root_ctx_session_id"`
-	Relationship *string `json:"session_relationship"`
-	Proof        string  `json:"copy_proof"`
-	Depth        int     `json:"depth"` // claims between the occurrence and the end of the forward walk
+	Event        string        `json:"ctx_event_id"`
+	Session      string        `json:"ctx_session_id"`
+	FromEvent    string        `json:"copied_from_ctx_event_id"`
+	FromSession  string        `json:"copied_from_ctx_session_id"`
+	Parent       nullable.Text `json:"parent_ctx_session_id"`
+	Root         nullable.Text `json:"claimed_root_ctx_session_id"`
+	Relationship nullable.Text `json:"session_relationship"`
+	Proof        string        `json:"copy_proof"`
+	Depth        int           `json:"depth"` // claims between the occurrence and the end of the forward walk
 }
 
 // Find walks forward from a stored event. The walk stops after MaxDepth claims and is unresolved then.
-func Find(a Archive, start *Node) (Origin, error) {
-	return find(a, start, &budget{})
-}
+func Find(a Archive, start *record.Event) (Origin, error) { return find(a, start, new(budget)) }
 
-type budget struct{ lookups int }
+// budget counts look-ups by identity.
+type budget int
 
 func (b *budget) spend() error {
-	if b.lookups++; b.lookups > MaxLookups {
+	if *b++; *b > MaxLookups {
 		return fault.New(fault.OutputLimitExceeded, "the copy lineage of this event needs more than %d look-ups", MaxLookups).WithRetry(false)
 	}
 	return nil
 }
 
-func find(a Archive, start *Node, b *budget) (Origin, error) {
-	o := Origin{State: Resolved, Event: start.Event, Node: start}
-	if start.Copy == nil {
-		return o, nil
-	}
-	seen := map[record.Digest]bool{start.Event: true}
-	for o.Node.Copy != nil {
-		target := o.Node.Copy.Event
-		o.Event = target
-		o.Depth++
+func find(a Archive, start *record.Event, b *budget) (Origin, error) {
+	o := Origin{State: Resolved, Event: start.ID, Session: start.Session}
+	seen := map[record.Digest]bool{start.ID: true}
+	for claim := start.Copy; claim != nil; {
+		o.Event, o.Depth = claim.Event, o.Depth+1
 		if err := b.spend(); err != nil {
 			return o, err
 		}
-		next, err := a.Node(target)
-		if err != nil {
+		doc, found, err := a.EventDoc(o.Event)
+		if err != nil || !found {
+			o.State = Unresolved
 			return o, err
 		}
-		o.Node = next
-		switch {
-		case next == nil:
-			o.State = Unresolved
-			return o, nil
-		case seen[target]:
+		var e record.Event
+		if err := a.Event(doc, &e); err != nil {
+			return o, err
+		}
+		o.Doc, o.Session, claim = doc, e.Session, e.Copy
+		if seen[o.Event] {
 			o.State = Cyclic
 			return o, nil
-		case o.Depth == MaxDepth && next.Copy != nil:
-			o.State, o.Event, o.Node = Unresolved, next.Copy.Event, nil
+		}
+		if o.Depth == MaxDepth && claim != nil {
+			o.State, o.Event = Unresolved, claim.Event
 			return o, nil
 		}
-		seen[target] = true
+		seen[o.Event] = true
 	}
 	return o, nil
 }
 
 // Walk reports the lineage of a stored event.
-func Walk(a Archive, start *Node, p Preview) (*Report, error) {
-	b := &budget{}
-	if err := b.spend(); err != nil {
-		return nil, err
-	}
-	o, err := find(a, start, b)
+func Walk(a Archive, start *record.Event, p Preview) (*Report, error) {
+	b := budget(1) // the start itself
+	o, err := find(a, start, &b)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{SchemaVersion: SchemaVersion, SelectedDepth: o.Depth, Occurrences: []Occurrence{}, Relationships: map[string]int{}}
 	r.Resolution = Resolution{State: o.State, Event: o.Event.String()}
-	w := walker{archive: a, preview: p, budget: b, kin: map[uint32]Kin{}}
-	if o.Node != nil {
-		kin, err := w.kinOf(o.Node.Session)
+	w := walker{archive: a, visits: p.Visits, sessions: map[uint32]*record.Session{}}
+	if o.State != Unresolved {
+		s, err := w.session(o.Session)
 		if err != nil {
 			return nil, err
 		}
-		id := kin.ID.String()
-		r.Resolution.Session = &id
+		r.Resolution.Session = idText(&s.ID)
 	}
 	if err := w.backward(o.Event); err != nil {
 		return nil, err
 	}
-	w.fill(r)
+	w.fill(r, p.Keep)
 	return r, nil
 }
 
 // walker collects occurrences backwards.
 type walker struct {
 	archive   Archive
-	preview   Preview
-	budget    *budget
-	kin       map[uint32]Kin
+	visits    int // left
+	sessions  map[uint32]*record.Session
 	found     []copied
 	truncated bool
 }
 
 type copied struct {
-	Node
-	kin   Kin
-	depth int
+	event    record.Digest
+	sequence uint64
+	claim    record.Copy
+	session  *record.Session
+	depth    int
 }
 
-// kinOf reads a session once. Sessions are named by ordinal here, which is no look-up by identity.
-func (w *walker) kinOf(session uint32) (Kin, error) {
-	if k, ok := w.kin[session]; ok {
-		return k, nil
+// session reads a session once. Sessions are named by ordinal here, which is no look-up by identity.
+func (w *walker) session(ordinal uint32) (s *record.Session, err error) {
+	if s = w.sessions[ordinal]; s == nil {
+		s, err = w.archive.Session(ordinal)
+		w.sessions[ordinal] = s
 	}
-	k, err := w.archive.Kin(session)
-	if err == nil {
-		w.kin[session] = k
-	}
-	return k, err
+	return s, err
 }
 
 func (w *walker) backward(end record.Digest) error {
 	seen := map[record.Digest]bool{end: true}
 	level := []record.Digest{end}
-	visits := 0
-	for depth := 1; len(level) > 0 && depth <= MaxDepth && !w.truncated; depth++ {
+	for depth := 1; len(level) > 0 && depth <= MaxDepth; depth++ {
 		var next []record.Digest
 		for _, ancestor := range level {
 			var failed error
-			err := w.archive.Copies(ancestor, func(n Node) bool {
-				if visits == w.preview.Visits {
-					w.truncated = true
+			err := w.archive.Copies(ancestor, func(e *record.Event) bool {
+				if w.truncated = w.visits == 0; w.truncated {
 					return false
 				}
-				visits++
-				if seen[n.Event] {
+				if w.visits--; seen[e.ID] {
 					return true
 				}
-				seen[n.Event] = true
-				next = append(next, n.Event)
-				failed = w.keep(n, depth)
+				seen[e.ID] = true
+				next = append(next, e.ID)
+				var s *record.Session
+				s, failed = w.session(e.Session)
+				w.found = append(w.found, copied{e.ID, e.Sequence, *e.Copy, s, depth})
 				return failed == nil
 			})
-			if err == nil {
-				err = failed
-			}
-			if err != nil {
+			if err = cmp.Or(err, failed); err != nil || w.truncated {
 				return err
-			}
-			if w.truncated {
-				break
 			}
 		}
 		level = next
@@ -252,61 +224,33 @@ func (w *walker) backward(end record.Digest) error {
 	return nil
 }
 
-func (w *walker) keep(n Node, depth int) error {
-	kin, err := w.kinOf(n.Session)
-	if err != nil {
-		return err
-	}
-	w.found = append(w.found, copied{Node: n, kin: kin, depth: depth})
-	return nil
-}
-
-func (w *walker) fill(r *Report) {
-	sort.SliceStable(w.found, func(i, j int) bool {
-		a, b := &w.found[i], &w.found[j]
-		sa, sb := a.kin.ID.UUID(), b.kin.ID.UUID()
-		if c := bytes.Compare(sa[:], sb[:]); c != 0 {
-			return c < 0
-		}
-		if a.Sequence != b.Sequence {
-			return a.Sequence < b.Sequence
-		}
-		ea, eb := a.Event.UUID(), b.Event.UUID()
-		return bytes.Compare(ea[:], eb[:]) < 0
+func (w *walker) fill(r *Report, keep int) {
+	slices.SortStableFunc(w.found, func(a, b copied) int {
+		sa, sb, ea, eb := a.session.ID.UUID(), b.session.ID.UUID(), a.event.UUID(), b.event.UUID()
+		return cmp.Or(bytes.Compare(sa[:], sb[:]), cmp.Compare(a.sequence, b.sequence), bytes.Compare(ea[:], eb[:]))
 	})
-	r.Truncated = w.truncated
-	r.ObservedCount = len(w.found)
+	r.Truncated, r.ObservedCount = w.truncated, len(w.found)
 	for i := range w.found {
 		c := &w.found[i]
-		name := c.kin.Relationship.String()
-		if name == "" {
-			name = "unspecified"
-		}
-		r.Relationships[name]++
-		if i < w.preview.Keep {
-			r.Occurrences = append(r.Occurrences, occurrence(c))
+		r.Relationships[cmp.Or(c.session.Relationship.String(), "unspecified")]++
+		if i < keep {
+			r.Occurrences = append(r.Occurrences, c.occurrence())
 		}
 	}
 	r.Returned = len(r.Occurrences)
 }
 
-func occurrence(c *copied) Occurrence {
-	o := Occurrence{
-		Event: c.Event.String(), Session: c.kin.ID.String(),
-		FromEvent: c.Copy.Event.String(), FromSession: c.Copy.Session.String(),
-		Parent: idText(c.kin.Parent), Root: idText(c.kin.Root),
-		Proof: c.Copy.Proof.String(), Depth: c.depth,
+func (c *copied) occurrence() Occurrence {
+	return Occurrence{
+		Event: c.event.String(), Session: c.session.ID.String(), FromEvent: c.claim.Event.String(), FromSession: c.claim.Session.String(),
+		Parent: idText(c.session.Parent), Root: idText(c.session.Root), Relationship: nullable.Text(c.session.Relationship.String()),
+		Proof: c.claim.Proof.String(), Depth: c.depth,
 	}
-	if name := c.kin.Relationship.String(); name != "" {
-		o.Relationship = &name
-	}
-	return o
 }
 
-func idText(d *record.Digest) *string {
+func idText(d *record.Digest) nullable.Text {
 	if d == nil {
-		return nil
+		return ""
 	}
-	text := d.String()
-	return &text
+	return nullable.Text(d.String())
 }

@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
 
 // family is an archive in memory: events are named by small numbers, sessions by ordinals.
 type family struct {
-	nodes  map[record.Digest]Node
-	copies map[record.Digest][]Node
-	kin    map[uint32]Kin
-	reads  int
+	events   map[record.Digest]*record.Event
+	copies   map[record.Digest][]*record.Event
+	sessions map[uint32]*record.Session
+	reads    int
 }
 
 func digest(kind byte, n int) (d record.Digest) {
@@ -24,46 +25,49 @@ func digest(kind byte, n int) (d record.Digest) {
 }
 
 func newFamily() *family {
-	return &family{nodes: map[record.Digest]Node{}, copies: map[record.Digest][]Node{}, kin: map[uint32]Kin{}}
+	return &family{map[record.Digest]*record.Event{}, map[record.Digest][]*record.Event{}, map[uint32]*record.Session{}, 0}
 }
 
 // add stores event n in session s, a copy of event from when from >= 0.
-func (f *family) add(n int, s uint32, from int) *Node {
-	node := Node{Event: digest(3, n), Session: s, Sequence: uint64(n)}
+func (f *family) add(n int, s uint32, from int) *record.Event {
+	e := &record.Event{ID: digest(3, n), Session: s, Sequence: uint64(n)}
 	if from >= 0 {
-		node.Copy = &record.Copy{Session: digest(2, from), Event: digest(3, from), Proof: record.ProofNativeEventIdentity}
-		f.copies[node.Copy.Event] = append(f.copies[node.Copy.Event], node)
+		e.Copy = &record.Copy{Session: digest(2, from), Event: digest(3, from), Proof: record.ProofNativeEventIdentity}
+		f.copies[e.Copy.Event] = append(f.copies[e.Copy.Event], e)
 	}
-	f.nodes[node.Event] = node
-	if _, ok := f.kin[s]; !ok {
-		f.kin[s] = Kin{ID: digest(2, int(s))}
-	}
-	return &node
+	f.events[e.ID] = e
+	f.sessions[s] = &record.Session{ID: digest(2, int(s))}
+	return e
 }
 
-func (f *family) Node(event record.Digest) (*Node, error) {
+func (f *family) EventDoc(event record.Digest) (lexical.Doc, bool, error) {
 	f.reads++
-	if n, ok := f.nodes[event]; ok {
-		return &n, nil
+	e, found := f.events[event]
+	if !found {
+		return lexical.Doc{}, false, nil
 	}
-	return nil, nil
+	return lexical.Doc{Doc: uint32(e.Sequence)}, true, nil
 }
 
-func (f *family) Copies(ancestor record.Digest, visit func(Node) bool) error {
-	for _, n := range f.copies[ancestor] {
-		if !visit(n) {
+func (f *family) Event(doc lexical.Doc, e *record.Event) error {
+	*e = *f.events[digest(3, int(doc.Doc))]
+	return nil
+}
+
+func (f *family) Copies(ancestor record.Digest, visit func(*record.Event) bool) error {
+	for _, e := range f.copies[ancestor] {
+		if !visit(e) {
 			break
 		}
 	}
 	return nil
 }
 
-func (f *family) Kin(session uint32) (Kin, error) {
-	k, ok := f.kin[session]
-	if !ok {
-		return k, fmt.Errorf("no session %d", session)
+func (f *family) Session(ordinal uint32) (*record.Session, error) {
+	if s := f.sessions[ordinal]; s != nil {
+		return s, nil
 	}
-	return k, nil
+	return nil, fmt.Errorf("no session %d", ordinal)
 }
 
 func occurrences(r *Report) string {
@@ -96,7 +100,7 @@ func TestWalk(t *testing.T) {
 	tests := []struct {
 		name    string
 		archive *family
-		start   *Node
+		start   *record.Event
 		state   State
 		event   int
 		session bool
@@ -116,7 +120,7 @@ func TestWalk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Resolution.State != tt.state || r.Resolution.Event != digest(3, tt.event).String() || (r.Resolution.Session != nil) != tt.session {
+			if r.Resolution.State != tt.state || r.Resolution.Event != digest(3, tt.event).String() || (r.Resolution.Session != "") != tt.session {
 				t.Errorf("resolution %+v", r.Resolution)
 			}
 			if r.SelectedDepth != tt.depth || occurrences(r) != tt.found || r.Truncated {
@@ -134,7 +138,7 @@ func TestMembers(t *testing.T) {
 	start := f.add(1, 1, -1)
 	f.add(2, 2, 1)
 	parent, root := digest(2, 1), digest(2, 7)
-	f.kin[2] = Kin{ID: digest(2, 2), Parent: &parent, Root: &root, Relationship: record.RelationshipForked}
+	f.sessions[2] = &record.Session{ID: digest(2, 2), Parent: &parent, Root: &root, Relationship: record.RelationshipForked}
 	f.add(3, 3, 1)
 	r, err := Walk(f, start, ShowPreview)
 	if err != nil {
@@ -192,7 +196,7 @@ func TestDepthBound(t *testing.T) {
 	for _, length := range []int{MaxDepth, MaxDepth + 1} {
 		f := newFamily()
 		f.add(0, 0, -1)
-		var last *Node
+		var last *record.Event
 		for n := 1; n <= length; n++ {
 			last = f.add(n, uint32(n), n-1)
 		}
@@ -207,7 +211,7 @@ func TestDepthBound(t *testing.T) {
 		if o.State != want || o.Depth != MaxDepth || f.reads > MaxLookups {
 			t.Errorf("chain of %d: %s at depth %d after %d look-ups", length, o.State, o.Depth, f.reads)
 		}
-		r, err := Walk(f, ptr(f.nodes[digest(3, 0)]), Preview{Keep: 1, Visits: 5000})
+		r, err := Walk(f, f.events[digest(3, 0)], Preview{Keep: 1, Visits: 5000})
 		if err != nil || r.ObservedCount != MaxDepth {
 			t.Errorf("backward over %d: observed %d, %v", length, r.ObservedCount, err)
 		}
@@ -215,10 +219,10 @@ func TestDepthBound(t *testing.T) {
 }
 
 func TestLookupBudget(t *testing.T) {
-	b := &budget{lookups: MaxLookups}
+	b := budget(MaxLookups)
 	f := newFamily()
 	f.add(1, 1, -1)
-	if _, err := find(f, f.add(2, 2, 1), b); fault.Code(err) != fault.OutputLimitExceeded {
+	if _, err := find(f, f.add(2, 2, 1), &b); fault.Code(err) != fault.OutputLimitExceeded {
 		t.Errorf("error %v", err)
 	}
 }
@@ -227,10 +231,8 @@ func TestUnstoredSessionFails(t *testing.T) {
 	f := newFamily()
 	start := f.add(1, 1, -1)
 	f.add(2, 2, 1)
-	delete(f.kin, 2)
+	delete(f.sessions, 2)
 	if _, err := Walk(f, start, ShowPreview); err == nil {
 		t.Error("a copy without its session gave no error")
 	}
 }
-
-func ptr(n Node) *Node { return &n }

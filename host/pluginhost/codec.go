@@ -1,7 +1,6 @@
 package pluginhost
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/encoding"
@@ -10,8 +9,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
 // Bounds of one message. Two bytes on the wire can stand for a message of several hundred bytes in memory, so a message within
@@ -41,7 +38,7 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 	defer buffer.Free()
 	bytes := buffer.ReadOnlyData()
 	m := measure{}
-	err := m.message(shapes()[message.ProtoReflect().Descriptor().FullName()], bytes, 0)
+	err := m.message(message.ProtoReflect().Descriptor().Fields(), bytes, 0)
 	if err == nil {
 		err = proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(bytes, message)
 	}
@@ -51,37 +48,10 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return err
 }
 
-// shape knows which fields of a message are messages themselves, and their shapes.
-type shape map[protowire.Number]shape
-
-// shapes has those of all messages of the contract, by name.
-var shapes = sync.OnceValue(func() map[protoreflect.FullName]shape {
-	known := map[protoreflect.FullName]shape{}
-	messages := historyv1.File_history_proto.Messages()
-	for i := range messages.Len() {
-		addShape(known, messages.Get(i))
-	}
-	return known
-})
-
-func addShape(known map[protoreflect.FullName]shape, d protoreflect.MessageDescriptor) shape {
-	if s := known[d.FullName()]; s != nil {
-		return s
-	}
-	s := shape{}
-	known[d.FullName()] = s // before the fields: messages may contain themselves
-	for i := range d.Fields().Len() {
-		if f := d.Fields().Get(i); f.Kind() == protoreflect.MessageKind {
-			s[f.Number()] = addShape(known, f.Message())
-		}
-	}
-	return s
-}
-
 // measure counts the parts of a message on the wire.
 type measure struct{ parts, values int }
 
-func (m *measure) message(s shape, b []byte, depth int) error {
+func (m *measure) message(fields protoreflect.FieldDescriptors, b []byte, depth int) error {
 	if m.parts++; m.parts > mostParts {
 		return brokenf("a message of more than %d parts", mostParts)
 	}
@@ -109,8 +79,8 @@ func (m *measure) message(s shape, b []byte, depth int) error {
 		if m.values++; m.values > mostValues {
 			return brokenf("a message of more than %d values", mostValues)
 		}
-		if inner := s[number]; inner != nil {
-			if err := m.message(inner, value, depth+1); err != nil {
+		if f := fields.ByNumber(number); f != nil && f.Kind() == protoreflect.MessageKind {
+			if err := m.message(f.Message().Fields(), value, depth+1); err != nil {
 				return err
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
@@ -51,33 +51,10 @@ func (p *Plugin) drainOutput() {
 	if err != nil || stream.SendMsg(&emptypb.Empty{}) != nil || stream.CloseSend() != nil {
 		return
 	}
-	for {
-		var message emptypb.Empty // what it does not know, it keeps as bytes
-		if stream.RecvMsg(&message) != nil {
-			return
-		}
-		_, _ = p.stderr.Write(printedData(message.ProtoReflect().GetUnknown()))
+	// StdioData is no public type; Any has the same field 2, the bytes. The channel in field 1 makes no difference.
+	for message := new(anypb.Any); stream.RecvMsg(message) == nil; {
+		_, _ = p.stderr.Write(message.GetValue())
 	}
-}
-
-// printedData returns the last field 2 of a StdioData message, the bytes that were printed. The channel in field 1 makes no
-// difference.
-func printedData(message []byte) (data []byte) {
-	for len(message) > 0 {
-		number, kind, tag := protowire.ConsumeTag(message)
-		if tag < 0 {
-			return data
-		}
-		length := protowire.ConsumeFieldValue(number, kind, message[tag:])
-		if length < 0 {
-			return data
-		}
-		if number == 2 && kind == protowire.BytesType {
-			data, _ = protowire.ConsumeBytes(message[tag:])
-		}
-		message = message[tag+length:]
-	}
-	return data
 }
 
 // shutDown asks the process to exit and waits for it, at most for the limit.

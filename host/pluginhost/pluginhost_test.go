@@ -2,6 +2,7 @@ package pluginhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,7 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
@@ -39,7 +43,7 @@ func (l *logBuffer) String() string {
 // await waits until the log holds a text.
 func (l *logBuffer) await(t *testing.T, text string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(l.String(), text); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(generous); !strings.Contains(l.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the log has no %q: %q", text, l.String())
 		}
@@ -55,9 +59,14 @@ func executable(t *testing.T) string {
 	return self
 }
 
-// launch starts a plugin that is wrong in some way.
+// generous is for what must come, however busy the machine is; what must not come gets a short limit.
+const generous = 30 * time.Second
+
+// launch starts a plugin that is wrong in some way. Limits that are not given are generous.
 func launch(t *testing.T, mode string, limits Limits) (*Plugin, *logBuffer, error) {
 	t.Helper()
+	limits.Start, limits.Describe = cmp.Or(limits.Start, generous), cmp.Or(limits.Describe, generous)
+	limits.Resolve, limits.Inactivity = cmp.Or(limits.Resolve, generous), cmp.Or(limits.Inactivity, generous)
 	log := &logBuffer{}
 	l := &Launcher{Self: executable(t), LogFile: log, Limits: limits}
 	p, err := l.Start(context.Background(), Spec{Name: "wrong", Command: []string{executable(t), "plugin", mode}})
@@ -92,7 +101,7 @@ func gone(p *Plugin) bool {
 	select {
 	case <-p.process.exited:
 		return true
-	case <-time.After(5 * time.Second):
+	case <-time.After(generous):
 		return false
 	}
 }
@@ -100,7 +109,7 @@ func gone(p *Plugin) bool {
 func TestBuiltInProvider(t *testing.T) {
 	t.Parallel()
 	log := &logBuffer{}
-	l := &Launcher{Self: executable(t), LogFile: log, Version: "9.9.9", Limits: Limits{Start: 20 * time.Second, Describe: 20 * time.Second, Stop: 20 * time.Second}}
+	l := &Launcher{Self: executable(t), LogFile: log, Version: "9.9.9", Limits: Limits{Start: generous, Describe: generous, Resolve: generous, Stop: generous}}
 	p, err := l.Start(context.Background(), Spec{Name: "acme"})
 	if err != nil {
 		t.Fatal(err)
@@ -175,8 +184,7 @@ func three() []*historyv1.Source { return []*historyv1.Source{source(), source()
 
 func TestPluginsThatDoNotStart(t *testing.T) {
 	t.Parallel()
-	fast := Limits{Start: 400 * time.Millisecond, Describe: 300 * time.Millisecond}
-	patient := Limits{Start: 20 * time.Second, Describe: 20 * time.Second}
+	patient, fast, deaf := Limits{}, Limits{Start: 400 * time.Millisecond}, Limits{Describe: 300 * time.Millisecond}
 	for _, tt := range []struct {
 		mode   string
 		class  Class
@@ -184,8 +192,8 @@ func TestPluginsThatDoNotStart(t *testing.T) {
 	}{
 		{"exit", Crashed, patient}, {"silent", TimedOut, fast}, {"closes-stdout", Handshake, patient}, {"garbage", Handshake, patient},
 		{"endless-garbage", Handshake, patient}, {"other-version", Incompatible, patient}, {"foreign-socket", Handshake, patient},
-		{"foreign-port", Handshake, patient}, {"describe-hang", TimedOut, Limits{Start: 20 * time.Second, Describe: 300 * time.Millisecond}},
-		{"deaf", TimedOut, Limits{Start: 20 * time.Second, Describe: 300 * time.Millisecond}}, {"describe-crash", Crashed, patient},
+		{"foreign-port", Handshake, patient}, {"describe-hang", TimedOut, deaf},
+		{"deaf", TimedOut, deaf}, {"describe-crash", Crashed, patient},
 		{"describe-error", Refused, patient}, {"describe-huge", Oversized, patient}, {"describe-bad-id", Malformed, patient},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
@@ -234,7 +242,7 @@ func TestPinAndEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(program)
-	l := &Launcher{Limits: Limits{Describe: 20 * time.Second}}
+	l := &Launcher{Limits: Limits{Start: generous, Describe: generous}}
 	p, err := l.Start(context.Background(), Spec{
 		Name: "third", Command: []string{self, "plugin", "environment"}, SHA256: hex.EncodeToString(sum[:]),
 	})
@@ -261,10 +269,8 @@ func TestPinAndEnvironment(t *testing.T) {
 
 func TestPluginsThatFailInACall(t *testing.T) {
 	t.Parallel()
-	quick := Limits{Start: 20 * time.Second, Describe: 20 * time.Second, Inactivity: 400 * time.Millisecond, Resolve: 300 * time.Millisecond, Stop: 100 * time.Millisecond}
-	patient := Limits{Start: 20 * time.Second, Describe: 20 * time.Second, Inactivity: 20 * time.Second}
-	greedy := patient
-	greedy.Memory = 150 << 20
+	quick := Limits{Inactivity: 400 * time.Millisecond, Resolve: 300 * time.Millisecond, Stop: 100 * time.Millisecond}
+	patient, greedy := Limits{}, Limits{Memory: 150 << 20}
 	resolve := func(_ *testing.T, p *Plugin) error {
 		_, err := p.Resolve(context.Background(), &historyv1.ResolveRequest{})
 		return err
@@ -284,7 +290,7 @@ func TestPluginsThatFailInACall(t *testing.T) {
 		{"inventory-hang", inventory, TimedOut, quick}, {"inventory-crash", inventory, Crashed, patient}, {"inventory-no-end", inventory, Malformed, patient},
 		{"inventory-parts", inventory, Malformed, patient}, {"inventory-lie", inventory, Malformed, patient},
 		{"scan-crash", scan, Crashed, patient}, {"scan-hang", scan, TimedOut, quick}, {"scan-memory", scan, Memory, greedy},
-		{"scan-oversized", scan, Oversized, Limits{Start: 20 * time.Second, Describe: 20 * time.Second}}, {"scan-foreign-source", scan, Malformed, patient},
+		{"scan-oversized", scan, Oversized, patient}, {"scan-foreign-source", scan, Malformed, patient},
 		{"scan-after-end", scan, Malformed, patient}, {"scan-no-end", scan, Malformed, patient}, {"scan-empty", scan, Malformed, patient},
 		{"scan-parts", scan, Malformed, patient}, {"scan-never-returns", scan, TimedOut, quick}, {"scan-never-reads", scan, TimedOut, quick},
 	} {
@@ -316,30 +322,37 @@ func TestALyingSourceFailsAlone(t *testing.T) {
 	}
 }
 
-// The time in which the host is busy, or has nothing to ask for, is not held against the plugin.
+// The time in which the host is busy, or the plugin owes nothing, is not held against the plugin.
 func TestASlowHostIsNoInactivity(t *testing.T) {
 	t.Parallel()
-	p, _ := started(t, "correct", Limits{Inactivity: 150 * time.Millisecond})
-	n, ends := 0, 0
-	err := p.Scan(context.Background(), func() (*historyv1.ScanSource, bool) {
-		time.Sleep(250 * time.Millisecond)
-		n++
-		return &historyv1.ScanSource{Ordinal: uint32(n - 1), Source: source(), Mode: historyv1.Mode_MODE_FULL}, n <= 2
-	}, func(m *historyv1.ScanMessage) error {
-		if m.GetEnd() != nil {
-			ends++
+	synctest.Test(t, func(t *testing.T) {
+		p := &Plugin{name: "acme", log: hclog.NewNullLogger(), limits: Limits{}.withDefaults(), process: newProcess([]string{"/x"}, nil, "", nil)}
+		p.life, p.doom = context.WithCancelCause(t.Context())
+		limit := p.limits.Inactivity
+		call, w := p.watch(t.Context(), "the scan")
+		for _, busy := range []func(bool){w.wait, w.expect} {
+			w.wait(true)
+			time.Sleep(limit - 1)
+			busy(false)
+			time.Sleep(10 * limit)
+			busy(true)
+			time.Sleep(limit - 1)
+			w.wait(false)
+			if p.doomed() != nil {
+				t.Fatalf("held against the plugin: %v", p.doomed())
+			}
 		}
-		time.Sleep(250 * time.Millisecond)
-		return nil
+		w.wait(true)
+		time.Sleep(limit + 1)
+		<-call.Done()
+		wantFault(t, p.doomed(), TimedOut)
+		w.stop()
 	})
-	if err != nil || ends != 2 {
-		t.Errorf("%d ends, %v", ends, err)
-	}
 }
 
 func TestCallersErrorsAndCancellation(t *testing.T) {
 	t.Parallel()
-	p, _ := started(t, "scan-hang", Limits{Inactivity: 20 * time.Second})
+	p, _ := started(t, "scan-hang", Limits{})
 	stop := errors.New("stop")
 	next := func() func() (*historyv1.ScanSource, bool) {
 		n := 0
@@ -376,16 +389,12 @@ func TestCallersErrorsAndCancellation(t *testing.T) {
 
 func TestCancelledStart(t *testing.T) {
 	t.Parallel()
-	l := &Launcher{}
+	l := &Launcher{Limits: Limits{Start: time.Hour}}
 	spec := Spec{Name: "slow", Command: []string{executable(t), "plugin", "silent"}}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	_, err := l.Start(ctx, spec)
 	wantFault(t, err, Cancelled)
-	if waited := time.Since(began); waited > 4*time.Second {
-		t.Errorf("returned after %s", waited)
-	}
 	_, err = l.Start(ctx, spec)
 	wantFault(t, err, Cancelled)
 }

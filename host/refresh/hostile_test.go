@@ -174,7 +174,7 @@ func TestCancelledRun(t *testing.T) {
 		if fault.Code(err) != CodeCancelled || !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the run did not end")
 	}
 	w.provider.blocked, w.provider.onOpened = nil, nil

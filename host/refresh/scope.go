@@ -176,8 +176,8 @@ func nothingToImport(d *sources.Discovery) error {
 		}
 	}
 	for _, row := range d.Rows {
-		if row.Status == sources.Unsupported && row.UnsupportedReason != nil {
-			return fault.New(fault.SourceUnavailable, "%s: %s", row.Provider, *row.UnsupportedReason).WithHint("%s", advice(d.Issues))
+		if row.Status == sources.Unsupported && row.UnsupportedReason != "" {
+			return fault.New(fault.SourceUnavailable, "%s: %s", row.Provider, row.UnsupportedReason).WithHint("%s", advice(d.Issues))
 		}
 	}
 	if len(d.Issues) > 0 {

@@ -92,7 +92,7 @@ func TestCopyOutlivesAncestor(t *testing.T) {
 		t.Errorf("without the ancestor: %q", labels(got))
 	}
 	for _, row := range got.Results {
-		if row.Lineage.Resolution.State != "unresolved" || row.Lineage.Resolution.Session != nil {
+		if row.Lineage.Resolution.State != "unresolved" || row.Lineage.Resolution.Session != "" {
 			t.Errorf("lineage %+v", row.Lineage)
 		}
 	}

@@ -27,18 +27,12 @@ func (o *origins) of(doc lexical.Doc) (lexical.Doc, error) {
 		return doc, err
 	}
 	at := doc
-	end, err := lineage.Find(lineage.Stored{Generation: o.gen}, lineage.NodeOf(&o.event))
+	end, err := lineage.Find(o.gen, &o.event)
 	if err != nil {
 		return doc, err
 	}
 	if end.State == lineage.Resolved && end.Depth > 0 {
-		stored, found, err := o.gen.EventDoc(end.Event)
-		if err != nil {
-			return doc, err
-		}
-		if found {
-			at = stored
-		}
+		at = end.Doc
 	}
 	if o.known == nil {
 		o.known = map[lexical.Doc]lexical.Doc{}

@@ -10,18 +10,11 @@ import (
 
 // archive is the generation for lineage walks, with the sessions that the search has read already.
 type archive struct {
-	lineage.Stored
+	*core.Generation
 	run *run
 }
 
-// Kin implements lineage.Archive.
-func (a archive) Kin(session uint32) (lineage.Kin, error) {
-	s, err := a.run.sessions.get(session)
-	if err != nil {
-		return lineage.Kin{}, err
-	}
-	return lineage.KinOf(s), nil
-}
+func (a archive) Session(ordinal uint32) (*record.Session, error) { return a.run.sessions.get(ordinal) }
 
 // rowReader is what one goroutine needs to read records.
 type rowReader struct {
@@ -87,7 +80,7 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 		return err
 	}
 	row.SourceState = state.String()
-	if row.Lineage, err = lineage.Walk(archive{lineage.Stored{Generation: r.gen}, r}, lineage.NodeOf(e), lineage.SearchPreview); err != nil {
+	if row.Lineage, err = lineage.Walk(archive{r.gen, r}, e, lineage.SearchPreview); err != nil {
 		return err
 	}
 	row.Why = r.why(&w.text)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
@@ -24,7 +26,8 @@ import (
 //go:embed agents.json
 var agentTable []byte
 
-// agent is one row of the table. The agents of package config come first; an extra one is shown only where it has a history.
+// agent is one row of the table. The agents of package config come first, those that are delivered without places; an extra one is
+// shown only where it has a history.
 type agent struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
@@ -40,22 +43,14 @@ type agent struct {
 // spot is one declared place: a location of the provider protocol, and the few things beyond it that depend on the machine. Its path
 // may hold {alternatives} and '*', which stand for what exists and coexist with the default.
 type spot struct {
-	Env      string   `json:"env"`
-	Base     string   `json:"base"` // a name of bases
-	Path     string   `json:"path"`
-	On       []string `json:"on"` // platforms; empty = all
-	Mode     string   `json:"mode"`
-	Slot     string   `json:"slot"`
-	Format   string   `json:"format"`
-	Role     string   `json:"role"`
-	File     *bool    `json:"file"`
-	Relative bool     `json:"relative"` // a relative value counts from the working directory
-	List     bool     `json:"list"`
-	Blank    bool     `json:"blank"`
-	Empty    bool     `json:"empty"`
-	Exist    bool     `json:"exist"`
-	None     []string `json:"none"`
-	Probe    []string `json:"probe"`
+	*historyv1.Location          // env, slot, format, role, blank_is_unset, empty_is_set, no_disk_values
+	Base                string   `json:"base"` // a name of bases
+	Path                string   `json:"path"`
+	On                  []string `json:"on"` // platforms; empty = all
+	Mode                string   `json:"mode"`
+	File                *bool    `json:"file"`
+	Relative            bool     `json:"relative"` // a relative value counts from the working directory
+	Probe               []string `json:"probe"`
 	// Conditions: a variable has one of some values (NAME=a,b), a path below the base exists, a path below the home exists or not.
 	When     string `json:"when"`
 	WhenFile string `json:"when_file"`
@@ -90,6 +85,11 @@ var agents = sync.OnceValue(func() []agent {
 	var list []agent
 	if err := json.Unmarshal(agentTable, &list); err != nil {
 		panic(err) // part of the program
+	}
+	for _, a := range list {
+		for i := range a.At {
+			a.At[i].Location = cmp.Or(a.At[i].Location, new(historyv1.Location))
+		}
 	}
 	return list
 })
@@ -232,10 +232,8 @@ func (a *agent) locations(s *spot, l *locator) []*historyv1.Location {
 			continue
 		}
 		for _, suffix := range expand(dir, s.Path) {
-			loc := &historyv1.Location{
-				Env: s.Env, Suffix: suffix, Slot: s.Slot, EnvList: s.List, BlankIsUnset: s.Blank,
-				EmptyIsSet: s.Empty, MustExist: s.Exist, NoDiskValues: s.None, Mode: a.mode(s), Probe: &historyv1.Probe{Globs: s.Probe},
-			}
+			loc := proto.CloneOf(s.Location)
+			loc.Suffix, loc.Mode, loc.Probe = suffix, a.mode(s), &historyv1.Probe{Globs: s.Probe}
 			if s.Relative {
 				loc.Relative = historyv1.Location_RELATIVE_CWD
 			}
@@ -301,7 +299,7 @@ func baseOf(env config.Environment, name, rel string) string {
 		return dirs.Data
 	case "state":
 		return dirs.State
-	case "local":
+	case "local_data":
 		return dirs.LocalData
 	case "roaming":
 		return dirs.Roaming

@@ -52,11 +52,15 @@ const keptSchema = 1
 // kept is the content of <data root>/plugins/descriptors.json. A description is static for one build of the program, and a
 // build is recognised by the size and the modification time of its executable.
 type kept struct {
-	SchemaVersion int               `json:"schema_version"`
-	Executable    string            `json:"executable"`
-	Size          int64             `json:"size"`
-	ModifiedNS    int64             `json:"modified_ns"`
-	Descriptions  map[string][]byte `json:"descriptions"` // wire form
+	build
+	Descriptions map[string][]byte `json:"descriptions"` // wire form
+}
+
+type build struct {
+	SchemaVersion int    `json:"schema_version"`
+	Executable    string `json:"executable"`
+	Size          int64  `json:"size"`
+	ModifiedNS    int64  `json:"modified_ns"`
 }
 
 // Describe returns the descriptions of the named delivered providers, in that order. Descriptions kept from an earlier run of
@@ -69,23 +73,23 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 		have = readKept(keptFile(c), build)
 	}
 	all := make([]Described, len(names))
-	var wait sync.WaitGroup
-	for i, name := range names {
-		all[i].Name = name
-		if d := new(historyv1.DescribeResponse); have[keyOf(c, name)] != nil && proto.Unmarshal(have[keyOf(c, name)], d) == nil {
-			all[i].Description = d
-			continue
+	oneCrash(ctx, len(names), func(i int) error {
+		d := &all[i]
+		d.Name = names[i]
+		if wire := have[keyOf(c, d.Name)]; wire != nil {
+			known := new(historyv1.DescribeResponse)
+			if proto.Unmarshal(wire, known) == nil {
+				d.Description = known
+				return nil
+			}
 		}
-		all[i].fresh = true
-		wait.Go(func() { all[i].Description, all[i].Err = ask(ctx, name) })
-	}
-	wait.Wait()
+		d.fresh = true
+		d.Description, d.Err = ask(ctx, d.Name)
+		return d.Err
+	})
 	seen := map[string]bool{}
 	for i := range all {
 		d := &all[i]
-		if pluginhost.ClassOf(d.Err) == pluginhost.Crashed && ctx.Err() == nil {
-			d.Description, d.Err = ask(ctx, d.Name)
-		}
 		if id := d.Description.GetId(); id != "" && seen[id] {
 			d.Description, d.Err = nil, fault.New(fault.InvalidRequest, "another provider has the id that %s gives itself", d.Name)
 		}
@@ -93,6 +97,29 @@ func Describe(ctx context.Context, c *config.Config, executable string, names []
 	}
 	Keep(c, executable, all)
 	return all
+}
+
+// maxParallel bounds the providers that are asked at once.
+const maxParallel = 16
+
+// oneCrash asks n providers side by side, and one that crashed once more, alone.
+func oneCrash(ctx context.Context, n int, ask func(i int) error) {
+	crashed := make([]bool, n)
+	slots := make(chan struct{}, maxParallel)
+	var wait sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			crashed[i] = pluginhost.ClassOf(ask(i)) == pluginhost.Crashed
+		})
+	}
+	wait.Wait()
+	for i := range n {
+		if crashed[i] && ctx.Err() == nil {
+			_ = ask(i)
+		}
+	}
 }
 
 // keyOf tells the descriptions of two builds of a plugin apart; nothing is kept of one that is not trusted. Built-in providers
@@ -123,30 +150,26 @@ func keptFile(c *config.Config) string {
 
 const maxKept = 64 << 20
 
-func identify(executable string) (kept, bool) {
+func identify(executable string) (build, bool) {
 	info, err := os.Stat(executable)
 	if err != nil {
-		return kept{}, false
+		return build{}, false
 	}
-	return kept{SchemaVersion: keptSchema, Executable: executable, Size: info.Size(), ModifiedNS: info.ModTime().UnixNano()}, true
+	return build{keptSchema, executable, info.Size(), info.ModTime().UnixNano()}, true
 }
 
-func readKept(file string, build kept) map[string][]byte {
-	text, err := durable.ReadFile(file, maxKept)
-	if err != nil {
-		return nil
-	}
+func readKept(file string, now build) map[string][]byte {
 	var k kept
-	if json.Unmarshal(text, &k) != nil || k.SchemaVersion != build.SchemaVersion || k.Executable != build.Executable || k.Size != build.Size ||
-		k.ModifiedNS != build.ModifiedNS {
+	text, err := durable.ReadFile(file, maxKept)
+	if err != nil || json.Unmarshal(text, &k) != nil || k.build != now {
 		return nil
 	}
 	return k.Descriptions
 }
 
-func keep(c *config.Config, build kept, all []Described) {
+func keep(c *config.Config, now build, all []Described) {
 	file := keptFile(c)
-	build.Descriptions = map[string][]byte{}
+	k := kept{now, map[string][]byte{}}
 	for _, d := range all {
 		if d.Description == nil || keyOf(c, d.Name) == "" {
 			continue
@@ -155,9 +178,9 @@ func keep(c *config.Config, build kept, all []Described) {
 		if err != nil {
 			return
 		}
-		build.Descriptions[keyOf(c, d.Name)] = wire
+		k.Descriptions[keyOf(c, d.Name)] = wire
 	}
-	text, err := json.Marshal(build)
+	text, err := json.Marshal(k)
 	if err != nil {
 		return
 	}

@@ -7,15 +7,11 @@ import (
 	"encoding/hex"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/agenthistory/ctx/host/config"
-	"github.com/agenthistory/ctx/host/pluginhost"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
-
-// maxParallel bounds the providers that are resolved at once.
-const maxParallel = 16
 
 // entry is a row in the making: a place with what selected it.
 type entry struct {
@@ -38,27 +34,11 @@ func Discover(ctx context.Context, in Input) (*Discovery, error) {
 	out := &Discovery{AutomaticDiscovery: in.Config.Automatic}
 	jobs := providersOf(in)
 	results := make([]resolved, len(jobs))
-	slots := make(chan struct{}, maxParallel)
-	var wait sync.WaitGroup
-	run := func(i int) {
+	oneCrash(ctx, len(jobs), func(i int) error {
 		jobs[i].ask(ctx, in)
 		results[i] = jobs[i].resolve(in.Config)
-	}
-	for i := range jobs {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			if ctx.Err() == nil {
-				run(i)
-			}
-		})
-	}
-	wait.Wait()
-	for i := range jobs {
-		if pluginhost.ClassOf(jobs[i].failed) == pluginhost.Crashed && ctx.Err() == nil {
-			run(i) // once more, alone
-		}
-	}
+		return jobs[i].failed
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -268,21 +248,17 @@ func (d *Discovery) add(provider string, e entry) {
 		Selection:  Selection{Kind: string(Automatic)},
 	}
 	if e.place.reason != "" && e.place.status != Missing && e.place.status != Available {
-		row.UnsupportedReason = &e.place.reason
+		row.UnsupportedReason = nullable.Text(e.place.reason)
 	}
 	route := Route{
 		Provider: provider, Format: e.format, Role: e.role, Path: e.place.path, Authority: Automatic,
 		Root: e.root, Additional: e.additional, Status: e.place.status,
 	}
 	if e.place.sealed {
-		reason, why := "blocked_auth_or_encryption", "the history is encrypted"
-		row.StatusReason, row.UnsupportedReason = &reason, &why
+		row.StatusReason, row.UnsupportedReason = "blocked_auth_or_encryption", "the history is encrypted"
 	}
 	if e.root != nil {
-		row.Selection = Selection{Kind: string(Configured), Root: &e.root.Name}
-		if e.root.Group != "" {
-			row.Selection.Group = &e.root.Group
-		}
+		row.Selection = Selection{string(Configured), nullable.Text(e.root.Name), nullable.Text(e.root.Group)}
 		route.Authority = Configured
 	}
 	route.ID = routeID(route, e.candidate.path)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -44,11 +45,7 @@ func (s *selection) refuseAt(provider, code, message, path string) {
 	if slices.ContainsFunc(s.issues, func(i Issue) bool { return i.Code == code && i.Message == message }) {
 		return
 	}
-	issue := Issue{Provider: provider, Code: code, Message: message}
-	if path != "" {
-		issue.Path = &path
-	}
-	s.issues = append(s.issues, issue)
+	s.issues = append(s.issues, Issue{Provider: provider, Path: nullable.Text(path), Code: code, Message: message})
 }
 
 // locator applies the location rules of one description to one environment.
@@ -273,12 +270,7 @@ func (l *locator) candidate(loc *historyv1.Location, base string) (candidate, bo
 }
 
 func (l *locator) base(b historyv1.Base) string {
-	dirs := l.env.Dirs
-	return map[historyv1.Base]string{
-		historyv1.Base_BASE_HOME: l.env.Home, historyv1.Base_BASE_CONFIG: dirs.Config, historyv1.Base_BASE_DATA: dirs.Data,
-		historyv1.Base_BASE_STATE: dirs.State, historyv1.Base_BASE_LOCAL_DATA: dirs.LocalData, historyv1.Base_BASE_ROAMING: dirs.Roaming,
-		historyv1.Base_BASE_CWD: l.env.WorkDir,
-	}[b]
+	return baseOf(l.env, strings.ToLower(strings.TrimPrefix(b.String(), "BASE_")), "")
 }
 
 // below appends a declared suffix to a directory. A suffix that leads out of it, and a path beyond the length limit, are refused.
@@ -329,11 +321,8 @@ func kindMatches(info fs.FileInfo, kind historyv1.PathKind) bool {
 }
 
 func kindName(kind historyv1.PathKind) string {
-	switch kind {
-	case historyv1.PathKind_PATH_KIND_DIRECTORY:
-		return "directory"
-	case historyv1.PathKind_PATH_KIND_FILE:
-		return "file"
+	if kind == historyv1.PathKind_PATH_KIND_UNSPECIFIED {
+		return "file or directory"
 	}
-	return "file or directory"
+	return strings.ToLower(strings.TrimPrefix(kind.String(), "PATH_KIND_"))
 }

@@ -1,9 +1,11 @@
 package sources
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 // Plugin row constants.
@@ -22,10 +24,10 @@ func pluginRows(c *config.Config) []PluginRow {
 	}
 	for _, p := range Plugins(c) {
 		row := newPluginRow(p.Manifest)
-		if row.Plugin = &p.Name; p.Trust == Invalid {
+		if p.Trust == Invalid {
 			row.invalid(p.Reason)
 		} else {
-			row.PluginDisplayName, row.PluginVersion = &p.DisplayName, &p.Version
+			row.Plugin, row.PluginDisplayName, row.PluginVersion = nullable.Text(p.Name), nullable.Text(p.DisplayName), nullable.Text(p.Version)
 			row.unless(p.Trust == Trusted, p.Reason)
 		}
 		rows = append(rows, row)
@@ -34,17 +36,17 @@ func pluginRows(c *config.Config) []PluginRow {
 }
 
 func newPluginRow(place string) PluginRow {
-	return PluginRow{Provider: pluginProvider, Kind: pluginKind, ManifestPath: &place, ImportSupport: pluginKind}
+	return PluginRow{Provider: pluginProvider, Kind: pluginKind, ManifestPath: nullable.Text(place), ImportSupport: pluginKind}
 }
 
 func (r *PluginRow) invalid(reason string) {
-	r.Plugin, r.Status, r.UnsupportedReason, r.Error = nil, string(Invalid), &reason, &reason
+	r.Status, r.UnsupportedReason, r.Error = string(Invalid), nullable.Text(reason), reason
 }
 
 // unless makes the row one of a plugin in use, or else says why it is not.
 func (r *PluginRow) unless(used bool, reason string) {
 	if r.Status, r.Enabled = string(Available), used; !used {
-		r.Status, r.UnsupportedReason = string(Unsupported), &reason
+		r.Status, r.UnsupportedReason = string(Unsupported), nullable.Text(reason)
 	}
 }
 
@@ -52,27 +54,20 @@ func (r *PluginRow) unless(used bool, reason string) {
 func historyRows(place string) []PluginRow {
 	row := newPluginRow(place)
 	var m struct {
-		Name        *string `json:"name"`
-		DisplayName *string `json:"display_name"`
-		Version     *string `json:"version"`
+		Name        string        `json:"name"`
+		DisplayName nullable.Text `json:"display_name"`
+		Version     nullable.Text `json:"version"`
 		Sources     []struct {
-			ID          string  `json:"id"`
-			DisplayName *string `json:"display_name"`
-			ProviderKey *string `json:"provider_key"`
-			SourceID    *string `json:"source_id"`
-			Format      *string `json:"source_format"`
-			Path        *string `json:"path"`
-			Refresh     *string `json:"refresh"`
+			ID string `json:"id"`
+			declared
+			Refresh nullable.Text `json:"refresh"`
 		} `json:"sources"`
 	}
 	if _, reason := readManifest(place, &m); reason != "" {
 		row.invalid(reason)
 		return []PluginRow{row}
 	}
-	name := filepath.Base(filepath.Dir(place))
-	if m.Name != nil {
-		name = *m.Name
-	}
+	name := cmp.Or(m.Name, filepath.Base(filepath.Dir(place)))
 	bad := !config.ValidName(name)
 	for _, s := range m.Sources {
 		bad = bad || !config.ValidName(s.ID)
@@ -81,16 +76,15 @@ func historyRows(place string) []PluginRow {
 		row.invalid(badName)
 		return []PluginRow{row}
 	}
-	row.Plugin, row.PluginDisplayName, row.PluginVersion = &name, m.DisplayName, m.Version
+	row.Plugin, row.PluginDisplayName, row.PluginVersion = nullable.Text(name), m.DisplayName, m.Version
 	row.unless(false, "no provider of this program reads the histories of this plugin")
 	var rows []PluginRow
 	for _, s := range m.Sources[:min(len(m.Sources), maxHistories)] {
-		one, plugin := row, name+"/"+s.ID
-		one.PluginSource, one.HistorySourceID, one.DisplayName, one.Refresh = &plugin, &s.ID, s.DisplayName, s.Refresh
-		one.ProviderKey, one.SourceID, one.SourceFormat, one.Path = s.ProviderKey, s.SourceID, s.Format, s.Path
-		if s.ProviderKey != nil && s.SourceID != nil {
-			source := *s.ProviderKey + "/" + *s.SourceID
-			one.HistorySource = &source
+		one := row
+		one.PluginSource, one.HistorySourceID, one.declared, one.Refresh =
+			nullable.Text(name+"/"+s.ID), nullable.Text(s.ID), s.declared, s.Refresh
+		if s.ProviderKey != "" && s.SourceID != "" {
+			one.HistorySource = s.ProviderKey + "/" + s.SourceID
 		}
 		rows = append(rows, one)
 	}

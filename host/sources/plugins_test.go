@@ -146,7 +146,7 @@ func TestPluginRowsOfProviders(t *testing.T) {
 		t.Fatalf("%+v", d.Plugins)
 	}
 	bad, fresh := d.Plugins[0], d.Plugins[1]
-	if bad.Status != "invalid" || bad.Error == nil || bad.Enabled || fresh.Status != "unsupported" || fresh.Enabled || *fresh.Plugin != "notes" {
+	if bad.Status != "invalid" || bad.Error == "" || bad.Enabled || fresh.Status != "unsupported" || fresh.Enabled || fresh.Plugin != "notes" {
 		t.Errorf("%+v\n%+v", bad, fresh)
 	}
 }
@@ -160,7 +160,7 @@ func TestHistoryManifestRows(t *testing.T) {
 	}
 	w.vars["CTX_HISTORY_PLUGIN_PATH"] = dir
 	rows := w.discover().Plugins
-	if len(rows) != 2 || *rows[0].PluginSource != "acme/a" || *rows[0].HistorySource != "k/s" || rows[0].Importable || rows[1].HistorySource != nil {
+	if len(rows) != 2 || rows[0].PluginSource != "acme/a" || rows[0].HistorySource != "k/s" || rows[0].Importable || rows[1].HistorySource != "" {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -205,7 +205,7 @@ func TestResolve(t *testing.T) {
 	}
 	for _, i := range d.Issues {
 		codes = append(codes, i.Code)
-		if i.Code != NoDiskHistory && strings.Contains(i.Message, w.home) || i.Path != nil && !filepath.IsAbs(*i.Path) {
+		if i.Code != NoDiskHistory && strings.Contains(i.Message, w.home) || i.Path != "" && !filepath.IsAbs(string(i.Path)) {
 			t.Errorf("%+v", i)
 		}
 	}

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,10 +13,9 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// Bounds of a probe.
+// Bounds of a probe that declares none; declared ones were checked with the description.
 const (
 	maxProbeEntries   = 10_000
-	maxProbeDepth     = 64
 	defaultProbeDepth = 8
 	probeBatch        = 256
 )
@@ -59,13 +59,7 @@ type probe struct {
 }
 
 func newProbe(p *historyv1.Probe) *probe {
-	w := &probe{depth: defaultProbeDepth, left: maxProbeEntries}
-	if d := int(p.GetMaxDepth()); d > 0 {
-		w.depth = min(d, maxProbeDepth)
-	}
-	if n := int(p.GetMaxEntries()); n > 0 {
-		w.left = min(n, maxProbeEntries)
-	}
+	w := &probe{depth: cmp.Or(int(p.GetMaxDepth()), defaultProbeDepth), left: cmp.Or(int(p.GetMaxEntries()), maxProbeEntries)}
 	globs := p.GetGlobs()
 	if len(globs) == 0 {
 		globs = []string{"**/*"}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -62,8 +63,7 @@ func (j job) children(root *config.Root) []candidate {
 	var out []candidate
 	if j.description != nil {
 		for _, child := range j.description.GetRoot().GetChildren() {
-			local := child.GetSuffix() == "" || filepath.IsLocal(filepath.FromSlash(child.GetSuffix()))
-			if !local || child.GetKind() != "" && child.GetKind() != root.Kind {
+			if child.GetKind() != "" && child.GetKind() != root.Kind {
 				continue
 			}
 			out = append(out, candidate{
@@ -98,12 +98,9 @@ func (j job) probeOf(format, role string) *historyv1.Probe {
 // unexpanded stands for a root that only its provider could expand.
 func (j job) unexpanded(root *config.Root, s *selection) (entry, bool) {
 	if _, err := os.Stat(root.Path); errors.Is(err, fs.ErrNotExist) {
-		missing := MissingRoot{NamedPath: NamedPath{root.Name, root.Path}}
-		if root.Group != "" {
-			missing.Group = &root.Group
-		}
 		s.issues = append(s.issues, Issue{
-			Provider: j.id, Path: &root.Path, Code: ConfiguredRootMissing, Message: "a configured root does not exist", Lost: &Lost{missing},
+			Provider: j.id, Path: nullable.Text(root.Path), Code: ConfiguredRootMissing, Message: "a configured root does not exist",
+			Lost: &Lost{MissingRoot{NamedPath{root.Name, root.Path}, nullable.Text(root.Group)}},
 		})
 		return entry{}, false
 	}
@@ -127,7 +124,7 @@ func (j job) conflicts(automatic, configured []entry, discovery bool) []Issue {
 				return
 			}
 		}
-		issue := Issue{Provider: j.id, Path: &path, Code: ConfiguredRootClash, Message: message, Conflict: &Conflict{Kind: kind}}
+		issue := Issue{Provider: j.id, Path: nullable.Text(path), Code: ConfiguredRootClash, Message: message, Conflict: &Conflict{Kind: kind}}
 		for _, r := range roots {
 			issue.Conflict.Roots = append(issue.Conflict.Roots, NamedPath{r.Name, r.Path})
 		}

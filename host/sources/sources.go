@@ -9,7 +9,10 @@
 // Nothing here reads history: a probe looks at names and kinds of directory entries only, and at a bounded number of them.
 package sources
 
-import "github.com/agenthistory/ctx/host/config"
+import (
+	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/internal/nullable"
+)
 
 // Status of a row.
 type Status string
@@ -35,24 +38,24 @@ const (
 
 // Selection says why a row is there. Root and Group are null for automatic rows.
 type Selection struct {
-	Kind  string  `json:"kind"` // configured or automatic
-	Root  *string `json:"root"`
-	Group *string `json:"group"`
+	Kind  string        `json:"kind"` // configured or automatic
+	Root  nullable.Text `json:"root"`
+	Group nullable.Text `json:"group"`
 }
 
 // Row is one built-in row of the listing. Null members are kept.
 type Row struct {
-	Provider          string    `json:"provider"`
-	Path              string    `json:"path"`
-	Exists            bool      `json:"exists"`
-	SourceFormat      string    `json:"source_format"`
-	Status            Status    `json:"status"`
-	StatusReason      *string   `json:"status_reason"`
-	ImportSupport     Support   `json:"import_support"`
-	NativeImport      bool      `json:"native_import"`
-	Importable        bool      `json:"importable"`
-	UnsupportedReason *string   `json:"unsupported_reason"`
-	Selection         Selection `json:"selection"`
+	Provider          string        `json:"provider"`
+	Path              string        `json:"path"`
+	Exists            bool          `json:"exists"`
+	SourceFormat      string        `json:"source_format"`
+	Status            Status        `json:"status"`
+	StatusReason      nullable.Text `json:"status_reason"`
+	ImportSupport     Support       `json:"import_support"`
+	NativeImport      bool          `json:"native_import"`
+	Importable        bool          `json:"importable"`
+	UnsupportedReason nullable.Text `json:"unsupported_reason"`
+	Selection         Selection     `json:"selection"`
 }
 
 // Configured reports whether the row belongs to a named root.
@@ -60,30 +63,35 @@ func (r Row) Configured() bool { return r.Selection.Kind == "configured" }
 
 // PluginRow is a row of a history plugin. It has no selection: plugins take no part in the selection of roots.
 type PluginRow struct {
-	Provider                string  `json:"provider"` // always custom
-	Kind                    string  `json:"kind"`     // always history_source_plugin
-	Plugin                  *string `json:"plugin"`
-	PluginDisplayName       *string `json:"plugin_display_name"`
-	PluginVersion           *string `json:"plugin_version"`
-	HistorySource           *string `json:"history_source"`
-	PluginSource            *string `json:"plugin_source"`
-	HistorySourceID         *string `json:"history_source_id"`
-	DisplayName             *string `json:"display_name"`
-	ProviderKey             *string `json:"provider_key"`
-	SourceID                *string `json:"source_id"`
-	SourceFormat            *string `json:"source_format"`
-	Path                    *string `json:"path"`
-	ManifestPath            *string `json:"manifest_path"`
-	Enabled                 bool    `json:"enabled"`
-	Refresh                 *string `json:"refresh"`
-	Status                  string  `json:"status"`
-	ImportSupport           string  `json:"import_support"`
-	NativeImport            bool    `json:"native_import"`
-	Importable              bool    `json:"importable"`
-	ImportMode              *string `json:"import_mode"`
-	ProviderSourceAuthority *string `json:"provider_source_authority"`
-	UnsupportedReason       *string `json:"unsupported_reason"`
-	Error                   *string `json:"error,omitempty"`
+	Provider          string        `json:"provider"` // always custom
+	Kind              string        `json:"kind"`     // always history_source_plugin
+	Plugin            nullable.Text `json:"plugin"`
+	PluginDisplayName nullable.Text `json:"plugin_display_name"`
+	PluginVersion     nullable.Text `json:"plugin_version"`
+	HistorySource     nullable.Text `json:"history_source"`
+	PluginSource      nullable.Text `json:"plugin_source"`
+	HistorySourceID   nullable.Text `json:"history_source_id"`
+	declared
+	ManifestPath            nullable.Text `json:"manifest_path"`
+	Enabled                 bool          `json:"enabled"`
+	Refresh                 nullable.Text `json:"refresh"`
+	Status                  string        `json:"status"`
+	ImportSupport           string        `json:"import_support"`
+	NativeImport            bool          `json:"native_import"`
+	Importable              bool          `json:"importable"`
+	ImportMode              nullable.Text `json:"import_mode"`
+	ProviderSourceAuthority nullable.Text `json:"provider_source_authority"`
+	UnsupportedReason       nullable.Text `json:"unsupported_reason"`
+	Error                   string        `json:"error,omitempty"`
+}
+
+// declared is what the manifest of a history plugin says about one history.
+type declared struct {
+	DisplayName  nullable.Text `json:"display_name"`
+	ProviderKey  nullable.Text `json:"provider_key"`
+	SourceID     nullable.Text `json:"source_id"`
+	SourceFormat nullable.Text `json:"source_format"`
+	Path         nullable.Text `json:"path"`
 }
 
 // Codes of issues.
@@ -106,13 +114,13 @@ const (
 
 // Issue is a place that could not be selected. Messages hold neither paths nor errors of the operating system.
 type Issue struct {
-	Provider         string  `json:"provider"`
-	Path             *string `json:"path"`
-	Code             string  `json:"code"`
-	Message          string  `json:"message"`
-	MessageTruncated bool    `json:"message_truncated"`
-	*Conflict                // only for configured_root_conflict
-	*Lost                    // only for configured_root_missing
+	Provider         string        `json:"provider"`
+	Path             nullable.Text `json:"path"`
+	Code             string        `json:"code"`
+	Message          string        `json:"message"`
+	MessageTruncated bool          `json:"message_truncated"`
+	*Conflict                      // only for configured_root_conflict
+	*Lost                          // only for configured_root_missing
 }
 
 // Conflict is the additional content of a configured_root_conflict.
@@ -135,7 +143,7 @@ type Lost struct {
 // MissingRoot is a named root that gives no route.
 type MissingRoot struct {
 	NamedPath
-	Group *string `json:"group"`
+	Group nullable.Text `json:"group"`
 }
 
 // Route is a place that a refresh may read.

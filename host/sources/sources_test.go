@@ -337,10 +337,6 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%q depth %d entries %d: %s (%s), want %s", c.globs, c.depth, c.entries, got, reason, c.want)
 		}
 	}
-	w := newProbe(&historyv1.Probe{MaxDepth: 1000, MaxEntries: 1_000_000})
-	if w.depth != maxProbeDepth || w.left != 10_000 {
-		t.Errorf("a description can raise the bounds: depth %d, entries %d", w.depth, w.left)
-	}
 }
 
 func TestGlob(t *testing.T) {
@@ -377,11 +373,11 @@ func TestConfiguredRoots(t *testing.T) {
 	var kinds []string
 	for _, r := range d.Rows {
 		kind := r.Selection.Kind
-		if r.Selection.Root != nil {
-			kind += " " + *r.Selection.Root
+		if r.Selection.Root != "" {
+			kind += " " + string(r.Selection.Root)
 		}
-		if r.Selection.Group != nil {
-			kind += " " + *r.Selection.Group
+		if r.Selection.Group != "" {
+			kind += " " + string(r.Selection.Group)
 		}
 		kinds = append(kinds, kind)
 	}
@@ -587,7 +583,7 @@ func TestPluginManifests(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for _, row := range rows[2:] {
-		if row.Status != "invalid" || row.Plugin != nil || *row.Error != badName {
+		if row.Status != "invalid" || row.Plugin != "" || row.Error != badName {
 			t.Errorf("%+v", row)
 		}
 	}
@@ -604,7 +600,7 @@ func TestPluginManifests(t *testing.T) {
 	if got := strings.ReplaceAll(string(text), w.data, "DATA"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if rows[1].Status != "unsupported" || *rows[1].Plugin != "acme" || rows[1].Importable {
+	if rows[1].Status != "unsupported" || rows[1].Plugin != "acme" || rows[1].Importable {
 		t.Errorf("%+v", rows[1])
 	}
 }
@@ -616,7 +612,7 @@ func TestConfiguredUnsafePathIsRowAndIssue(t *testing.T) {
 	w.root("bad", "claude", filepath.Join(w.home, "bad"), "g")
 	w.root("good", "claude", filepath.Join(w.home, "good"), "")
 	d := w.expect([]string{".claude/projects: missing", "bad/projects: unsupported", "good/projects: available"}, Unreconstructible)
-	if d.Rows[1].UnsupportedReason == nil || *d.Issues[0].Path != filepath.Join(w.home, "bad") {
+	if d.Rows[1].UnsupportedReason == "" || string(d.Issues[0].Path) != filepath.Join(w.home, "bad") {
 		t.Errorf("%+v, %+v", d.Rows[1], d.Issues[0])
 	}
 }

@@ -50,7 +50,7 @@ func (d *digestSink) Reject(r sdkplugin.Rejection) error {
 
 func TestCorpus(t *testing.T) {
 	route := corpusRoute(t)
-	p := newProvider(nil)
+	p := &provider{}
 	inv, err := p.list(context.Background(), []sdkplugin.Route{route})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestCorpus(t *testing.T) {
 
 func BenchmarkCorpus(b *testing.B) {
 	route := corpusRoute(b)
-	p := newProvider(nil)
+	p := &provider{}
 	inv, err := p.list(context.Background(), []sdkplugin.Route{route})
 	if err != nil {
 		b.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 	"github.com/agenthistory/ctx/sdkplugin/listing"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
@@ -42,15 +43,11 @@ func (p *provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest
 // list looks at every route.
 func (p *provider) list(ctx context.Context, routes []sdkplugin.Route) (*inventory, error) {
 	inv := &inventory{Listing: listing.Listing{Ctx: ctx, Work: p.work}}
-	for i, route := range routes {
-		state, err := inv.route(i, route)
-		if err != nil {
-			return nil, err
-		}
-		inv.States = append(inv.States, state)
-	}
+	err := inv.Routes(routes, func(i int, directory bool) (sdkplugin.RouteState, error) {
+		return inv.route(i, routes[i], directory)
+	})
 	inv.oneEach(routes)
-	return inv, nil
+	return inv, err
 }
 
 func (c *candidate) source() sdkplugin.Source {
@@ -71,12 +68,8 @@ type inventory struct {
 }
 
 // route lists one route and tells how completely.
-func (v *inventory) route(index int, route sdkplugin.Route) (sdkplugin.RouteState, error) {
-	state, directory := listing.Look(route.Path)
-	switch {
-	case state != sdkplugin.RouteComplete:
-		return state, nil
-	case !directory:
+func (v *inventory) route(index int, route sdkplugin.Route, directory bool) (sdkplugin.RouteState, error) {
+	if !directory {
 		return v.file(index, route), nil
 	}
 	// A Claude home holds the projects container.
@@ -183,7 +176,7 @@ func (v *inventory) rootOf(route, locator string) (root string, records int, err
 		_, _, err = transcript.Records(&v.doc, line.Bytes, known, func(record canonical.Value) error {
 			records++
 			if root == "" {
-				root = shortText(record.Get("sessionId").Str())
+				root = texts.Short(record.Get("sessionId").Str(), maxField)
 			}
 			return v.Ctx.Err()
 		})

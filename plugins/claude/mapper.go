@@ -10,21 +10,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
-// What a mapping gives to and gets from the skeleton of a scan.
-type (
-	sink    = transcript.Sink
-	verdict = transcript.Verdict
-)
-
-const (
-	ignored  = transcript.Ignored
-	retained = transcript.Retained
-	rejected = transcript.Rejected
-)
-
-// maxSpanParts is how many pieces of a structured value one text may consist of; a text of more pieces travels by itself,
-// because finding the place of a piece costs time in proportion to their number.
-const maxSpanParts = 64
+type sink = transcript.Sink
 
 // mapper turns the records of one file into events. It works on one draft of an event in memory that it keeps.
 type mapper struct {
@@ -49,11 +35,7 @@ type mapper struct {
 	onLine  int    // events of the line so far
 	at      sdkplugin.Instant
 
-	// The draft.
-	ev         sdkplugin.Event
-	invocation sdkplugin.Invocation
-	result     sdkplugin.Result
-	claim      sdkplugin.CopyClaim
+	transcript.Draft
 	kind       nativeKind
 	nativeRole []byte
 	callID     []byte
@@ -63,18 +45,13 @@ type mapper struct {
 	walk       factWalk
 	literalEnd int // end of the facts that count for content digests
 
-	alternate  canonical.Doc // for values that are written anew before they are stored
-	rewriter   rewriter
-	digester   digester
-	parts      []canonical.Value
-	marks      []canonical.Mark
-	spans      []sdkplugin.Span
-	whole      []sdkplugin.Span
-	text       []byte // joined text
-	structured []byte
-	keys       []byte
-	callKey    []byte
-	noBlock    block
+	alternate canonical.Doc // for values that are written anew before they are stored
+	rewriter  rewriter
+	digester  digester
+	parts     []canonical.Value
+	text, raw []byte
+	keys      []byte
+	noBlock   block
 }
 
 // begin makes the mapper ready for a file.
@@ -85,64 +62,58 @@ func (m *mapper) begin(key sessionKey, side sidecars, out sink) {
 	m.maxText, m.maxLine = sdkplugin.MaxEventContent, sdkplugin.MaxEventsRecord
 }
 
-// line starts a line.
-func (m *mapper) line(ordinal uint64) { m.ordinal, m.onLine = ordinal, 0 }
-
 // Known tells whether an object found in a damaged line is a record.
 func (m *mapper) Known(v canonical.Value) bool { return known(v) }
 
 // Record maps one record of a line.
 func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outcome, error) {
 	if at.Nth == 0 {
-		m.line(at.Line.Ordinal)
+		m.ordinal, m.onLine = at.Line.Ordinal, 0
 	}
-	verdict, detail, err := m.record(v)
-	outcome := transcript.Outcome{Verdict: verdict, Detail: detail}
-	if verdict == rejected {
-		outcome.PayloadType = shortText(m.rec.typ.Str())
+	outcome, err := m.record(v)
+	if outcome.Rejected != "" {
+		outcome.PayloadType = texts.Short(m.rec.typ.Str(), maxField)
 	}
 	return outcome, err
 }
 
-// record maps one record. detail says why it was rejected.
-func (m *mapper) record(v canonical.Value) (verdict verdict, detail string, err error) {
+func (m *mapper) record(v canonical.Value) (transcript.Outcome, error) {
 	r := &m.rec
-	if detail = r.read(v); detail != "" {
-		return rejected, detail, nil
+	if defect := r.read(v); defect != "" {
+		return transcript.Reject(defect)
 	}
 	m.outline.reset()
 	if r.family.outlined() {
-		if detail = m.outline.read(r.text()); detail != "" {
+		if defect := m.outline.read(r.text()); defect != "" {
 			if r.family.checked() {
-				return rejected, detail, nil
+				return transcript.Reject(defect)
 			}
 			m.outline.reset()
 		}
 		if m.outline.textBytes > m.maxText {
-			return rejected, "text over 16 MiB", nil
+			return transcript.Reject("text over 16 MiB")
 		}
 	}
 	uuid := fingerprintOf(r.uuid.Str())
 	keyed := len(r.uuid.Str()) > 0 && !r.family.keyedByContent()
 	if keyed && m.known(uuid) {
-		return ignored, "", m.recallErr
+		return transcript.Outcome{}, m.recallErr
 	}
 	if r.family.chain() {
 		m.state.trace(r, m.key)
 	}
-	ms, timed := instant(r.timestamp)
-	m.at = sdkplugin.Instant{Millis: ms, Known: timed}
+	m.at = instant(r.timestamp)
 	m.recordFacts()
-	verdict, detail, err = m.events()
-	if err != nil || verdict == rejected {
-		return verdict, detail, err
+	outcome, err := m.events()
+	if err != nil || outcome.Rejected != "" {
+		return outcome, err
 	}
 	if keyed {
 		m.state.seen[uuid] = true
 		m.state.oddKey = m.state.oddKey || !plainKey(r.root, r.uuid)
 	}
 	m.state.learn(r, m.at)
-	return verdict, "", m.recallErr
+	return outcome, m.recallErr
 }
 
 // known tells whether an earlier record of the file has a uuid.
@@ -164,7 +135,7 @@ func (m *mapper) settleSummaries() {
 }
 
 // events gives the events of the record.
-func (m *mapper) events() (verdict, string, error) {
+func (m *mapper) events() (transcript.Outcome, error) {
 	switch m.rec.family {
 	case userRecord, assistantRecord, untyped:
 		return m.conversation()
@@ -181,7 +152,7 @@ func (m *mapper) events() (verdict, string, error) {
 	case unknownFamily, foreignRecord:
 		return m.row(nativeNotice, sdkplugin.Notice, texts.View(m.rec.nativeRole()), m.joined())
 	}
-	return ignored, "", nil
+	return transcript.Outcome{}, nil
 }
 
 // recordFacts starts the draft's facts with those that every event of the record has.
@@ -193,43 +164,26 @@ func (m *mapper) recordFacts() {
 }
 
 // row gives one event that is a text and nothing else.
-func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (verdict, string, error) {
+func (m *mapper) row(kind nativeKind, typ, role string, text []byte) (transcript.Outcome, error) {
 	return m.rowWith(kind, typ, role, text, func() {})
 }
 
 // rowWith is row with what add gives to the draft.
-func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add func()) (verdict, string, error) {
+func (m *mapper) rowWith(kind nativeKind, typ, role string, text []byte, add func()) (transcript.Outcome, error) {
 	switch {
 	case texts.Blank(text):
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	case m.onLine >= m.maxLine:
-		return rejected, tooManyEvents, nil
+		return transcript.Reject(tooManyEvents)
 	}
 	m.draft(kind, typ, role)
-	m.ev.Body = sdkplugin.Inline(text)
+	m.Event.Body = sdkplugin.Inline(text)
 	add()
-	return retained, "", m.give(0)
+	return transcript.Retained, m.give(0)
 }
 
-// joined returns the texts of the record, joined with LF. One text is not copied.
-func (m *mapper) joined() []byte { return m.join(m.outline.texts) }
-
-func (m *mapper) join(texts []canonical.Value) []byte {
-	switch len(texts) {
-	case 0:
-		return nil
-	case 1:
-		return texts[0].Str()
-	}
-	m.text = m.text[:0]
-	for i, v := range texts {
-		if i > 0 {
-			m.text = append(m.text, '\n')
-		}
-		m.text = v.AppendStr(m.text)
-	}
-	return m.text
-}
+// joined returns the texts of the record, joined with LF.
+func (m *mapper) joined() []byte { return m.Join(m.outline.texts) }
 
 // draft starts an event.
 func (m *mapper) draft(kind nativeKind, typ, role string) {
@@ -244,24 +198,24 @@ func (m *mapper) draft(kind nativeKind, typ, role string) {
 	if !m.key.main() || m.rec.sidechain {
 		scope = sdkplugin.ScopeSubagent
 	}
-	m.ev = sdkplugin.Event{Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope}
+	m.Event = sdkplugin.Event{Kind: eventKind, At: m.at, Type: typ, Role: role, Scope: scope}
 }
 
 // give finishes the draft as the event idx of its record and hands it out.
 func (m *mapper) give(idx int) error {
-	m.ev.Sequence = m.ordinal<<16 + uint64(m.onLine)
+	m.Event.Sequence = m.ordinal<<16 + uint64(m.onLine)
 	m.onLine++
-	m.ev.Facts = m.walk.List
-	m.ev.Key = m.eventKey(idx)
+	m.Event.Facts = m.walk.List
+	m.Event.Key = m.eventKey(idx)
 	if m.out == nil {
 		return nil
 	}
 	if err := m.declare(); err != nil {
 		return err
 	}
-	m.ev.Session = m.session
+	m.Event.Session = m.session
 	m.claimCopy(idx)
-	return m.out.Event(&m.ev)
+	return m.out.Event(&m.Event)
 }
 
 // relationships of main sessions by their lineage.
@@ -361,19 +315,19 @@ func (m *mapper) claimCopy(idx int) {
 	if key == m.key {
 		return
 	}
-	m.claim = sdkplugin.CopyClaim{
+	m.Claim = sdkplugin.CopyClaim{
 		Session: key.ref(false), EventKind: eventKind, Proof: proof,
 		EventKey: sdkplugin.Composite(eventNamespace, sdkplugin.Utf8(texts.View(uuid)), sdkplugin.U64(uint64(idx))),
 	}
-	m.ev.Copy = &m.claim
+	m.Event.Copy = &m.Claim
 }
 
 // bodyText returns the text of the draft's body.
 func (m *mapper) bodyText() []byte {
-	if len(m.ev.Body.Spans) == 0 {
-		return m.ev.Body.Bytes
+	if len(m.Event.Body.Spans) == 0 {
+		return m.Event.Body.Bytes
 	}
-	return appendPieces(nil, m.ev.Structured, m.ev.Body.Spans)
+	return appendPieces(nil, m.Event.Structured, m.Event.Body.Spans)
 }
 
 // appendPieces appends pieces of a structured value, joined with LF.

@@ -1,3 +1,18 @@
+// Package claude reads the history of Claude Code.
+//
+// Vocabulary. The projects container is the directory `projects` of a Claude home; each directory in it holds the sessions of
+// one project and is named after the encoded working directory, the slug. A transcript is one `.jsonl` file: the main session
+// of a root id, or an agent of that root (a subagent, or a workflow subagent that belongs to a run). A record is one JSON
+// object of a transcript, normally one line. Chain records (user, assistant, system, attachment, progress) carry the
+// conversation; bookkeeping records carry titles, modes and other state. A block is one element of message.content.
+// A sidecar is a small file beside a transcript: the description of an agent (`agent-<id>.meta.json`), the title of a session
+// (`<session id>/custom-title.json`).
+//
+// Claude Code publishes no contract for these files. Every field is optional here and every vocabulary is open: what is
+// unknown and carries text becomes a notice, what is unknown and carries none is ignored.
+//
+// One line is parsed once, into one reusable document. Text that a structured value holds travels as a span of that value;
+// client-side copies of results (whole files before and after an edit) are passed over without being touched.
 package claude
 
 import (
@@ -6,6 +21,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
 // Labels of what is stored. A new parser revision makes the host read every source again; ids stay.
@@ -19,23 +35,16 @@ const (
 	version        = "1.0.0"
 )
 
-// parallelSources bounds the files read at once, and with it the memory.
-const parallelSources = 4
+// scanners keeps the memory of scans for the next.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 // provider implements sdkplugin.Provider.
 type provider struct {
-	scanners sync.Pool
-	work     *jsonl.Work // counts files and bytes, for tests
+	work *jsonl.Work // counts files and bytes, for tests
 }
 
 // New returns the provider of Claude Code.
-func New() sdkplugin.Provider { return newProvider(nil) }
-
-func newProvider(work *jsonl.Work) *provider {
-	p := &provider{work: work}
-	p.scanners.New = func() any { return new(scanner) }
-	return p
-}
+func New() sdkplugin.Provider { return &provider{} }
 
 // Describe says where Claude Code keeps its history and what it is called.
 func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp *sdkplugin.DescribeResponse) {
@@ -76,10 +85,7 @@ func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp
 		Resume: &sdkplugin.ResumeCommand{
 			Argv: []string{"claude", "--resume", "{provider_session_id}"}, InCwd: true, PrimaryOnly: true,
 		},
-		Limits: &sdkplugin.ProviderLimits{
-			MaxRecordBytes: jsonl.MaxLine, MaxSources: jsonl.MaxFiles, MaxDirectories: jsonl.MaxDirectories, MaxDepth: jsonl.MaxDepth,
-			ParallelSources: parallelSources, MemoryBytes: 200 << 20,
-		},
+		Limits: listing.Limits(),
 		ExactPaths: []*sdkplugin.PathRule{
 			{NameGlob: "*" + transcriptSuffix, PathKind: sdkplugin.PathFile, Format: formatName, Role: routeRole},
 			{NameGlob: "*", PathKind: sdkplugin.PathDirectory, Suffix: projectsDir, Format: formatName, Role: routeRole},

@@ -240,7 +240,7 @@ type tree struct {
 
 func newTree(t testing.TB) *tree {
 	tr := &tree{t: t, root: filepath.Join(t.TempDir(), projectsDir)}
-	tr.p = newProvider(&tr.work)
+	tr.p = &provider{work: &tr.work}
 	if err := os.Mkdir(tr.root, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -330,8 +330,8 @@ func appendRequest(route sdkplugin.Route, source sdkplugin.Source, before *recor
 
 func (tr *tree) scan(req sdkplugin.ScanRequest) *recorder {
 	tr.t.Helper()
-	s := tr.p.scanners.Get().(*scanner)
-	defer tr.p.scanners.Put(s)
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
 	s.work = tr.p.work
 	r := &recorder{}
 	if err := s.scan(context.Background(), &req, r); err != nil {

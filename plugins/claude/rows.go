@@ -4,21 +4,22 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/texts"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 const tooManyEvents = "more events than one line may give"
 
 // system maps a system record by its subtype. Only text that a person could read becomes an event.
-func (m *mapper) system() (verdict, string, error) {
+func (m *mapper) system() (transcript.Outcome, error) {
 	text := m.joined()
 	switch subtype := m.rec.root.Get("subtype").Str(); string(subtype) {
 	case "compact_boundary", "microcompact_boundary":
 		return m.rowWith(nativeNotice, sdkplugin.Summary, sdkplugin.RoleSystem, text, func() {
 			if metadata := m.rec.root.Get("compactMetadata"); !metadata.IsNull() {
-				m.structured = append(m.structured[:0], `{"compactMetadata":`...)
-				m.structured = append(canonical.AppendValue(m.structured, metadata), '}')
-				if len(m.structured)+len(text) <= m.maxText {
-					m.ev.Structured = m.structured
+				m.raw = append(m.raw[:0], `{"compactMetadata":`...)
+				m.raw = append(canonical.AppendValue(m.raw, metadata), '}')
+				if len(m.raw)+len(text) <= m.maxText {
+					m.Event.Structured = m.raw
 				}
 			}
 		})
@@ -38,7 +39,7 @@ func (m *mapper) system() (verdict, string, error) {
 	case "away_summary":
 		return m.row(nativeNotice, sdkplugin.Summary, sdkplugin.RoleSystem, text)
 	case "stop_hook_summary", "turn_duration":
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	}
 	return m.row(nativeNotice, sdkplugin.Notice, sdkplugin.RoleSystem, text)
 }
@@ -54,17 +55,17 @@ func apiErrorText(e canonical.Value) []byte {
 }
 
 // attachment maps the one attachment that is the only copy of something typed: a prompt entered while the model was working.
-func (m *mapper) attachment() (verdict, string, error) {
+func (m *mapper) attachment() (transcript.Outcome, error) {
 	a := m.rec.root.Get("attachment")
 	if !a.Get("type").StrEquals("queued_command") {
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	}
 	if mode := a.Get("commandMode"); !mode.IsNull() && !mode.StrEquals("prompt") {
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	}
 	for _, origin := range [...]canonical.Value{a.Get("origin"), m.rec.origin} {
 		if string(originKind(origin)) == "task-notification" {
-			return ignored, "", nil
+			return transcript.Outcome{}, nil
 		}
 	}
 	prompt := a.Get("prompt")
@@ -77,15 +78,15 @@ func (m *mapper) attachment() (verdict, string, error) {
 			m.parts = append(m.parts, text)
 		}
 	}
-	return m.row(nativeNotice, sdkplugin.Message, sdkplugin.RoleUser, m.join(m.parts))
+	return m.row(nativeNotice, sdkplugin.Message, sdkplugin.RoleUser, m.Join(m.parts))
 }
 
 // pullRequest maps the link to a pull request; the client writes it again on every resume.
-func (m *mapper) pullRequest() (verdict, string, error) {
+func (m *mapper) pullRequest() (transcript.Outcome, error) {
 	url := m.rec.root.Get("prUrl").Str()
 	link := fingerprintOf(url)
 	if m.state.Links[link] {
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	}
 	return m.rowWith(nativeNotice, sdkplugin.VCSChange, sdkplugin.RoleSystem, url, func() {
 		m.state.Links[link] = true
@@ -96,7 +97,7 @@ func (m *mapper) pullRequest() (verdict, string, error) {
 }
 
 // conversation maps a record of a user or of the model.
-func (m *mapper) conversation() (verdict, string, error) {
+func (m *mapper) conversation() (transcript.Outcome, error) {
 	r, o := &m.rec, &m.outline
 	results := len(o.results)
 	clientOnly := results == 0 && !r.toolUseResult.IsNull()
@@ -109,9 +110,9 @@ func (m *mapper) conversation() (verdict, string, error) {
 	}
 	switch {
 	case total == 0:
-		return ignored, "", nil
+		return transcript.Outcome{}, nil
 	case m.onLine+total > m.maxLine:
-		return rejected, tooManyEvents, nil
+		return transcript.Reject(tooManyEvents)
 	}
 	idx := 0
 	give := func(err error) error { idx++; return err }
@@ -131,7 +132,7 @@ func (m *mapper) conversation() (verdict, string, error) {
 	for i := 0; i < len(o.serverResults) && err == nil; i++ {
 		err = give(m.serverResult(&o.serverResults[i], idx))
 	}
-	return retained, "", err
+	return transcript.Retained, err
 }
 
 // textRow gives the text of a record as one event, also when calls stand between its parts, and takes a prompt as a title.
@@ -142,7 +143,7 @@ func (m *mapper) textRow(idx int, isResult bool) error {
 		m.state.Titles.addTyped(whole)
 	}
 	m.draft(nativeMessage, typ, role)
-	m.ev.Body = sdkplugin.Inline(whole)
+	m.Event.Body = sdkplugin.Inline(whole)
 	return m.give(idx)
 }
 

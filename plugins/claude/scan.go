@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"crypto/sha256"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
@@ -11,11 +10,11 @@ import (
 
 // Scan reads one transcript, as a whole or from where the last scan ended.
 func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdkplugin.SourceWriter) error {
-	s := p.scanners.Get().(*scanner)
+	s := scanners.Get().(*scanner)
 	s.work = p.work
 	err := s.scan(ctx, &req, out)
 	if !s.Grown {
-		p.scanners.Put(s)
+		scanners.Put(s)
 	}
 	return err
 }
@@ -30,7 +29,7 @@ type scanner struct {
 func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink) error {
 	key, err := keyOfAnchor(req.Source.Anchor)
 	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+		return err
 	}
 	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.work)
 	if err != nil {
@@ -66,15 +65,12 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 // longer there or the sidecar names another parent, both stand at the start of the file and the mode is full.
 func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jsonl.File) (sdkplugin.Mode, error) {
 	m := &s.mapper
-	front, err := parseFrontier(req.Frontier)
-	o := f.Observation()
-	if req.Mode != sdkplugin.ModeAppend || err != nil || front.Device != o.Device || front.FileID != o.FileID ||
-		front.Parent != m.side.parent(m.key).agent || o.Size < req.CertifiedBytes || len(req.ContentDigest) != sha256.Size {
+	c, state, known, ok := transcript.Resume[*state](req, f.Observation(), frontierVersion, m.side.parent(m.key).agent)
+	if !ok {
 		return sdkplugin.ModeFull, nil
 	}
-	c := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.Lines, Digest: [32]byte(req.ContentDigest)}
 	m.maybe = fingerprints{}
-	err = s.Lines(ctx, c.Offset, nil, func(line *jsonl.Line) error {
+	err := s.Lines(ctx, c.Offset, nil, func(line *jsonl.Line) error {
 		m.maybe.collect(line.Bytes)
 		return nil
 	})
@@ -90,10 +86,12 @@ func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jso
 		before, err := s.before(ctx, f, c)
 		return before.seen, err
 	}
-	if m.state = front.State; m.state == nil {
-		m.maybe = nil
-		m.state, err = s.before(ctx, f, c)
+	if known && state.Lineage <= lineageResumed {
+		m.state = state.ready()
+		return sdkplugin.ModeAppend, nil
 	}
+	m.maybe = nil
+	m.state, err = s.before(ctx, f, c)
 	return sdkplugin.ModeAppend, err
 }
 
@@ -114,20 +112,13 @@ func (s *scanner) before(ctx context.Context, f *jsonl.File, c jsonl.Checkpoint)
 // end certifies what was read.
 func (s *scanner) end(req *sdkplugin.ScanRequest, out sink, now observed, hasEvents bool) error {
 	m := &s.mapper
-	out.Retain(s.Retained)
-	out.Ignore(s.Ignored)
-	place := s.Reader.Checkpoint()
+	s.Tell(out)
 	m.settleSummaries()
 	if m.recallErr != nil {
 		return m.recallErr
 	}
-	front := frontier{
-		Device: now.transcript.Device, FileID: now.transcript.FileID, Lines: place.Lines, Parent: m.side.parent(m.key).agent,
-		State: m.state,
-	}
-	ending := sdkplugin.Ending{
-		Observation: now.token(), CertifiedBytes: place.Offset, ContentDigest: place.Digest, Frontier: front.encode(maxFrontier),
-	}
+	ending := s.Ending(now.transcript, frontierVersion, m.side.parent(m.key).agent, m.state.kept())
+	ending.Observation = now.token()
 	if hasEvents {
 		if err := m.declare(); err != nil {
 			return err

@@ -1,11 +1,15 @@
 package claude
 
 import (
+	"bytes"
 	"cmp"
-	"slices"
+	"encoding/binary"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/digest"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // lineage says how a main session came to be, as its first chain record tells.
@@ -19,7 +23,10 @@ const (
 )
 
 // state is what the reading of a file has learned so far. A full scan builds it from nothing; an append continues from the
-// one in the frontier, so that both end in the same state.
+// one in the frontier, so that both end in the same state. The frontier has all of it but the uuids. Those are found again in the
+// certified prefix, which has to be read for its digest anyway: every text under a key `uuid`, at any depth, may be one. Only when
+// a new record has such a text as its uuid the prefix is parsed to find out. A state that does not fit is left out; the append
+// then always parses the prefix.
 type state struct {
 	Lineage  lineage
 	Ancestor string // session that the file was forked or resumed from
@@ -34,19 +41,27 @@ type state struct {
 	Branch      string // first branch that is not a detached head
 	LastBranch  string
 
-	Models                     []string
-	Model                      string
+	Models                     transcript.Models
 	Version, LastVersion       string
 	Entrypoint, LastEntrypoint string
-	Started, Ended             int64
-	Timed                      bool
+	Times                      transcript.Times
 
 	seen   fingerprints // uuids; after an append those behind the prefix
 	oddKey bool         // a uuid is there that collect does not find
 }
 
-// maxModels bounds the list of different models.
-const maxModels = 64
+const (
+	frontierVersion = 3
+	maxRare         = 1 << 10 // hashes that a frontier may hold
+)
+
+// kept returns the state if it can be part of a frontier.
+func (s *state) kept() *state {
+	if s.oddKey || len(s.Pairs)+len(s.Links)+len(s.Occurrences) > maxRare {
+		return nil
+	}
+	return s
+}
 
 // ready makes the sets of an empty state or of one from a frontier.
 func (s *state) ready() *state {
@@ -80,17 +95,9 @@ func (s *state) trace(r *record, key sessionKey) {
 // forkedFrom returns the session that a copied record names as its origin.
 func forkedFrom(r *record) string {
 	if r.forkedFrom.IsObject() {
-		return shortText(r.forkedFrom.Get("sessionId").Str())
+		return texts.Short(r.forkedFrom.Get("sessionId").Str(), maxField)
 	}
-	return shortText(r.forkedFrom.Str())
-}
-
-// shortText returns a text if it is short enough for a native key.
-func shortText(text []byte) string {
-	if len(text) > maxField {
-		return ""
-	}
-	return string(text)
+	return texts.Short(r.forkedFrom.Str(), maxField)
 }
 
 // learn takes the metadata of an accepted record of a time.
@@ -116,25 +123,10 @@ func (s *state) learn(r *record, at sdkplugin.Instant) {
 	if entrypoint := r.entrypoint.Str(); len(entrypoint) <= maxField {
 		learnPair(&s.Entrypoint, &s.LastEntrypoint, entrypoint)
 	}
-	if r.family == assistantRecord {
-		s.learnModel(r.model.Str())
+	if name := r.model.Str(); r.family == assistantRecord && len(name) <= maxField && !bytes.HasPrefix(name, []byte("<")) {
+		s.Models.Learn(name)
 	}
-	switch {
-	case at.Known && s.Timed:
-		s.Started, s.Ended = min(s.Started, at.Millis), max(s.Ended, at.Millis)
-	case at.Known:
-		s.Timed, s.Started, s.Ended = true, at.Millis, at.Millis
-	}
-}
-
-func (s *state) learnModel(name []byte) {
-	if len(name) == 0 || name[0] == '<' || len(name) > maxField || string(name) == s.Model {
-		return
-	}
-	s.Model = string(name)
-	if len(s.Models) < maxModels && !slices.Contains(s.Models, s.Model) {
-		s.Models = append(s.Models, s.Model)
-	}
+	s.Times.Learn(at)
 }
 
 func (s *state) learnState(r *record) {
@@ -144,11 +136,11 @@ func (s *state) learnState(r *record) {
 	case "ai-title":
 		s.Titles.addAI(r.root.Get("aiTitle").Str())
 	case "relocated":
-		s.Relocated = cmp.Or(shortText(r.root.Get("relocatedCwd").Str()), s.Relocated)
+		s.Relocated = cmp.Or(texts.Short(r.root.Get("relocatedCwd").Str(), maxField), s.Relocated)
 	case "worktree-state":
 		worktree := r.root.Get("worktreeSession")
 		s.Titles.addWorktree(worktree.Get("worktreeName").Str())
-		s.Worktree = cmp.Or(shortText(worktree.Get("worktreePath").Str()), s.Worktree)
+		s.Worktree = cmp.Or(texts.Short(worktree.Get("worktreePath").Str(), maxField), s.Worktree)
 	}
 }
 
@@ -165,8 +157,8 @@ func learnPair(first, last *string, text []byte) {
 func (s *state) metadata(key sessionKey, side sidecars, slug string, modTimeMS int64) sdkplugin.SessionMetadata {
 	meta := sdkplugin.SessionMetadata{
 		Title:      s.Titles.pick(side.customTitle, side.description, !key.main()),
-		Model:      s.Model,
-		Models:     s.Models,
+		Model:      s.Models.Newest,
+		Models:     s.Models.All,
 		AgentName:  side.agentType,
 		CWD:        cmp.Or(s.Relocated, s.CWD, s.Worktree),
 		Branch:     s.Branch,
@@ -177,9 +169,59 @@ func (s *state) metadata(key sessionKey, side sidecars, slug string, modTimeMS i
 	if meta.CWD == "" {
 		meta.WorkspaceLabel = slug
 	}
-	meta.StartedAt, meta.EndedAt = sdkplugin.AtMillis(s.Started), sdkplugin.AtMillis(s.Ended)
-	if meta.ApproximateTimes = !s.Timed; !s.Timed {
+	meta.StartedAt, meta.EndedAt = s.Times.Span()
+	if meta.ApproximateTimes = !s.Times.Known; !s.Times.Known {
 		meta.StartedAt, meta.EndedAt = sdkplugin.AtMillis(modTimeMS), sdkplugin.AtMillis(modTimeMS)
 	}
 	return meta
+}
+
+// fingerprint stands for a text in sets of any size.
+type fingerprint = digest.Print
+
+type fingerprints map[fingerprint]bool
+
+func fingerprintOf(text []byte) fingerprint { return digest.Of(text) }
+
+// pairOf is the fingerprint of a message id and the index of an event.
+func pairOf(id []byte, idx int) fingerprint {
+	var room [64]byte
+	return fingerprintOf(binary.BigEndian.AppendUint64(append(room[:0], id...), uint64(idx)))
+}
+
+var uuidKey = []byte(`"uuid"`)
+
+// collect adds every text that stands under a key `uuid` of a line, whatever the line is. Inside of strings the quotes would be
+// escaped.
+func (s fingerprints) collect(line []byte) {
+	for {
+		at := bytes.Index(line, uuidKey)
+		if at < 0 {
+			return
+		}
+		line = line[at+len(uuidKey):]
+		literal := bytes.TrimLeft(line, " \t\r:")
+		if len(literal) == 0 || literal[0] != '"' {
+			continue
+		}
+		end := 1
+		for end < len(literal) && literal[end] != '"' {
+			if literal[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end < len(literal) {
+			if text, err := canonical.Unquote(nil, literal[:end+1]); err == nil {
+				s[fingerprintOf(text)] = true
+			}
+		}
+	}
+}
+
+// plainKey tells whether collect finds v, the uuid of a record: its key may be written with escapes.
+func plainKey(record, v canonical.Value) bool {
+	start, _ := record.Span()
+	at, _ := v.Span()
+	return bytes.HasSuffix(bytes.TrimRight(record.Raw()[:at-start], " \t\r:"), uuidKey)
 }

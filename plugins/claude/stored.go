@@ -6,20 +6,12 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // What is stored of a block is its canonical form. A few blocks hold what is never stored: base64 data, of which only the
 // length stays, and encrypted search results, which go entirely. Such a block is written out again without it, as raw JSON,
 // and parsed a second time; everything else is then the same for both.
-
-// unstored tells whether a key may name something that is not stored.
-func unstored(key []byte) bool {
-	switch string(key) {
-	case "data", "base64", "blob", "encrypted_content":
-		return true
-	}
-	return false
-}
 
 // rewriter writes a value as raw JSON without what is not stored.
 type rewriter struct {
@@ -106,7 +98,7 @@ func mimeOfBinary(v canonical.Value) bool {
 // rewritten returns an object as it is stored: itself, or a copy without what is never stored, and with one more raw member if extra is not nil.
 // The writer writes JSON, so that an error is a defect of this package.
 func (m *mapper) rewritten(w rewriter, v canonical.Value, extra []byte) (canonical.Value, error) {
-	if !m.walk.rewrite && extra == nil {
+	if m.walk.Named&unstoredKeys == 0 && extra == nil {
 		return v, nil
 	}
 	w.dst = m.rewriter.dst[:0]
@@ -126,52 +118,38 @@ const (
 
 // store writes the structured copy of a block and makes the body of its parts, as pieces of that copy where there is one.
 func (m *mapper) store(b *block, stored canonical.Value, texts bool) {
-	m.stored = stored
-	inline := b.repeated != 0 || len(m.parts) > maxSpanParts
-	m.marks = m.marks[:0]
-	if !inline {
-		for _, part := range m.parts {
-			m.marks = append(m.marks, canonical.Mark{Value: part})
-		}
+	if m.stored = stored; b.repeated == 0 {
+		m.Store(stored, m.parts...)
 	}
-	if b.repeated == 0 {
-		m.structured = canonical.AppendMarked(m.structured[:0], stored, m.marks)
-		m.ev.Structured = m.structured
-	}
+	inline := b.repeated != 0 || len(m.parts) > transcript.MaxPieces
 	switch {
 	case len(m.parts) == 0:
 	case inline && !texts:
 		m.text = canonical.AppendValue(m.text[:0], m.parts[0])
-		m.ev.Body = sdkplugin.Inline(m.text)
+		m.Event.Body = sdkplugin.Inline(m.text)
 	case inline:
-		m.ev.Body = sdkplugin.Inline(m.join(m.parts))
+		m.Event.Body = sdkplugin.Inline(m.Join(m.parts))
 	default:
-		m.spans = m.spans[:0]
-		for _, mark := range m.marks {
-			m.spans = append(m.spans, sdkplugin.Span{
-				Offset: uint32(mark.Start), Length: uint32(mark.End - mark.Start), Quoted: texts,
-			})
-		}
-		m.ev.Body = sdkplugin.Value{Present: true, Spans: m.spans}
+		m.Event.Body = m.Pieces(m.Marks, texts)
 	}
 }
 
 // fitAndGive hands the draft out. A structured copy over the limit of one event goes, and what consisted of its pieces is
 // told as left out; only the body stays, as bytes of its own.
 func (m *mapper) fitAndGive(idx int) error {
-	if len(m.ev.Structured)+len(m.ev.Body.Bytes) <= m.maxText {
+	if len(m.Event.Structured)+len(m.Event.Body.Bytes) <= m.maxText {
 		return m.give(idx)
 	}
-	observed := uint64(len(m.ev.Structured))
-	if len(m.ev.Body.Spans) > 0 {
-		m.text = appendPieces(m.text[:0], m.ev.Structured, m.ev.Body.Spans)
-		m.ev.Body = sdkplugin.Inline(m.text)
+	observed := uint64(len(m.Event.Structured))
+	if len(m.Event.Body.Spans) > 0 {
+		m.text = appendPieces(m.text[:0], m.Event.Structured, m.Event.Body.Spans)
+		m.Event.Body = sdkplugin.Inline(m.text)
 	}
-	length := uint64(len(m.ev.Body.Bytes))
-	if i := m.ev.Invocation; i != nil && i.Arguments.Status == sdkplugin.CapturePresent {
+	length := uint64(len(m.Event.Body.Bytes))
+	if i := m.Event.Invocation; i != nil && i.Arguments.Status == sdkplugin.CapturePresent {
 		i.Arguments = sdkplugin.Omitted(sizeLimit, length)
 	}
-	if r := m.ev.Result; r != nil {
+	if r := m.Event.Result; r != nil {
 		if r.Text.Status == sdkplugin.CapturePresent {
 			r.Text = sdkplugin.Omitted(sizeLimit, length)
 		}
@@ -180,9 +158,9 @@ func (m *mapper) fitAndGive(idx int) error {
 		}
 	}
 	if length > uint64(m.maxText) {
-		m.ev.Body = sdkplugin.Inline(callWithoutInput)
+		m.Event.Body = sdkplugin.Inline(callWithoutInput)
 	}
-	m.ev.Structured = nil
+	m.Event.Structured = nil
 	return m.give(idx)
 }
 

@@ -19,7 +19,7 @@ var toolRole = []byte(sdkplugin.RoleTool)
 func (m *mapper) toolCall(b *block, idx int) error {
 	m.draft(nativeCall, sdkplugin.ToolCall, texts.View(m.rec.nativeRole()))
 	m.block = b
-	m.walk.block(b.v)
+	m.walk.Distinct(&factKeys, b.v)
 	m.walk.Settle()
 	m.literalEnd = len(m.walk.List)
 	stored, err := m.rewritten(rewriter{}, b.v, nil)
@@ -34,12 +34,12 @@ func (m *mapper) toolCall(b *block, idx int) error {
 	arguments := sdkplugin.Capture{}
 	switch {
 	case len(m.parts) > 0:
-		arguments = sdkplugin.Present(m.ev.Body)
+		arguments = sdkplugin.Present(m.Event.Body)
 	case b.lost(argumentsChannel):
 		arguments = sdkplugin.Unavailable()
 	}
 	if len(m.parts) == 0 {
-		m.ev.Body = sdkplugin.Inline(callWithoutInput)
+		m.Event.Body = sdkplugin.Inline(callWithoutInput)
 	}
 	m.invoke(b, arguments)
 	return m.fitAndGive(idx)
@@ -51,24 +51,20 @@ func (m *mapper) invoke(b *block, arguments sdkplugin.Capture) {
 	if len(name) > 0 {
 		m.setCallID(b.str(idMember, callIDChannel))
 	}
-	if m.ev.CallID == nil {
+	if m.Event.CallID == nil {
 		return
 	}
-	m.invocation = sdkplugin.Invocation{Tool: texts.View(name), Arguments: arguments, StartedAt: m.at}
+	m.Invocation = sdkplugin.Invocation{Tool: texts.View(name), Arguments: arguments, StartedAt: m.at}
 	if server, tool := b.mcp(); server != nil {
-		m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = "mcp", texts.View(server), texts.View(tool)
+		m.Invocation.Protocol, m.Invocation.Server, m.Invocation.Tool = "mcp", texts.View(server), texts.View(tool)
 	}
-	m.ev.Invocation = &m.invocation
+	m.Event.Invocation = &m.Invocation
 }
 
-// setCallID sets the id of a call, unless it is empty or too long for a key.
+// setCallID sets the id of a call.
 func (m *mapper) setCallID(id []byte) {
-	const head = 1 + 8
 	m.callID = id
-	if len(id) > 0 && len(id)+head <= sdkplugin.MaxTypedKey {
-		m.callKey = sdkplugin.AppendUtf8(m.callKey[:0], id)
-		m.ev.CallID = m.callKey
-	}
+	m.SetCallID(id)
 }
 
 // toolResult gives the result of a call. What the client knows about version control goes to the first result of a record.
@@ -111,7 +107,7 @@ func (m *mapper) serverResult(b *block, idx int) error {
 func (m *mapper) clientResult(idx int) error {
 	r := &m.rec
 	m.draftOutput(&m.noBlock, r.toolUseResult, r.toolUseResult.Get("gitOperation"))
-	m.walk.rewrite = true
+	m.walk.Named = unstoredKeys // the record was not walked
 	stored, err := m.rewritten(rewriter{visible: r.messageContent}, r.root, nil)
 	if err != nil {
 		return err
@@ -124,7 +120,7 @@ func (m *mapper) clientResult(idx int) error {
 func (m *mapper) draftOutput(b *block, client, operation canonical.Value) {
 	m.draft(nativeOutput, sdkplugin.ToolOutput, sdkplugin.RoleTool)
 	m.block, m.parts = b, m.parts[:0]
-	m.walk.block(b.v)
+	m.walk.Distinct(&factKeys, b.v)
 	m.walk.resultFiles(client)
 	m.literalEnd = len(m.walk.List)
 	m.walk.gitOperation(operation)
@@ -169,25 +165,24 @@ func (m *mapper) output(stored, content canonical.Value, callID []byte, idx int)
 	}
 	m.store(b, stored, joinedText)
 	if len(m.parts) == 0 {
-		m.ev.Body = sdkplugin.Inline(resultWithoutText)
+		m.Event.Body = sdkplugin.Inline(resultWithoutText)
 	}
-	if m.setCallID(callID); m.ev.CallID == nil {
+	if m.setCallID(callID); m.Event.CallID == nil {
 		return m.fitAndGive(idx)
 	}
-	m.result = sdkplugin.Result{CompletedAt: m.at}
+	m.Result = sdkplugin.Result{CompletedAt: m.at}
 	if failed, _ := b.m[isErrorMember].Bool(); failed {
-		m.result.Status = "error"
+		m.Result.Status = "error"
 	}
 	switch {
 	case b.lost(contentChannel):
-		m.result.Text = sdkplugin.Unavailable()
+		m.Result.Text = sdkplugin.Unavailable()
 	case content.IsString():
-		m.result.Text = sdkplugin.Present(m.ev.Body)
+		m.Result.Text = sdkplugin.Present(m.Event.Body)
 	}
-	if m.result.Structured = sdkplugin.Unavailable(); b.repeated == 0 {
-		m.whole = append(m.whole[:0], sdkplugin.Span{Length: uint32(len(m.ev.Structured))})
-		m.result.Structured = sdkplugin.Present(sdkplugin.Value{Present: true, Spans: m.whole})
+	if m.Result.Structured = sdkplugin.Unavailable(); b.repeated == 0 {
+		m.Result.Structured = sdkplugin.Present(m.Whole())
 	}
-	m.ev.Result = &m.result
+	m.Event.Result = &m.Result
 	return m.fitAndGive(idx)
 }

@@ -90,7 +90,7 @@ func BenchmarkInventory(b *testing.B) {
 		thread := fmt.Sprintf("01900000-0000-7000-8000-%012x", i)
 		h.write(fmt.Sprintf("2026/01/%02d/rollout-2026-01-02T03-04-05-%s.jsonl", i%28+1, thread), lines(meta0(thread, `"source":"cli"`), say("user", "hi")))
 	}
-	p := newProvider(nil)
+	p := &provider{}
 	for b.Loop() {
 		if _, err := p.list(context.Background(), h.routes()); err != nil {
 			b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // The text of an event, and how it is stored: as pieces of the structured content where that holds it.
@@ -53,62 +54,73 @@ func (m *mapper) emptyParts() bool {
 	return true
 }
 
-// joined returns the collected texts, joined with LF. One text is not copied.
-func (m *mapper) joined() []byte {
-	if len(m.parts) == 1 {
-		return m.parts[0].Str()
-	}
-	m.text = m.text[:0]
-	for i, part := range m.parts {
-		if i > 0 {
-			m.text = append(m.text, '\n')
-		}
-		m.text = part.AppendStr(m.text)
-	}
-	return m.text
-}
-
-func spanOf(mark canonical.Mark, quoted bool) sdkplugin.Span {
-	return sdkplugin.Span{Offset: uint32(mark.Start), Length: uint32(mark.End - mark.Start), Quoted: quoted}
-}
-
 // store writes the structured content of the draft, unless a key that stands twice makes it ambiguous or it is too long.
-func (m *mapper) store(v canonical.Value, marks []canonical.Mark) {
-	m.structured = m.structured[:0]
+func (m *mapper) store(v canonical.Value, parts ...canonical.Value) {
 	if m.doubled != 0 {
 		return
 	}
-	m.structured = canonical.AppendMarked(m.structured, v, marks)
-	if len(m.structured) <= sdkplugin.MaxEventContent {
-		m.ev.Structured = m.structured
+	if m.Store(v, parts...); len(m.Event.Structured) > sdkplugin.MaxEventContent {
+		m.Event.Structured = nil
 	}
 }
-
-// whole is the value that the structured content is as a whole.
-func (m *mapper) whole() sdkplugin.Value {
-	m.wholeSpan = append(m.wholeSpan[:0], sdkplugin.Span{Length: uint32(len(m.ev.Structured))})
-	return sdkplugin.Value{Present: true, Spans: m.wholeSpan}
-}
-
-// maxSpanParts is how many pieces of the structured content one text may consist of; more travel by themselves.
-const maxSpanParts = 64
 
 // storeTexts writes the structured content and makes the collected texts the body, as pieces of it where possible.
 func (m *mapper) storeTexts(v canonical.Value) {
-	m.marks = m.marks[:0]
-	if len(m.parts) <= maxSpanParts {
-		for _, part := range m.parts {
-			m.marks = append(m.marks, canonical.Mark{Value: part})
-		}
-	}
-	m.store(v, m.marks)
-	if len(m.ev.Structured) == 0 || len(m.parts) > maxSpanParts {
-		m.ev.Body = sdkplugin.Inline(bytes.Clone(m.joined()))
+	m.store(v, m.parts...)
+	if len(m.Event.Structured) == 0 || len(m.parts) > transcript.MaxPieces {
+		m.Event.Body = sdkplugin.Inline(m.Join(m.parts))
 		return
 	}
-	m.spans = m.spans[:0]
-	for _, mark := range m.marks {
-		m.spans = append(m.spans, spanOf(mark, true))
+	m.Event.Body = m.Pieces(m.Marks, true)
+}
+
+// Wrappers: what Codex puts into the user's place, from its opening to its closing tag.
+var wrapperTags = []struct{ open, close []byte }{
+	tag("environment_context"), tag("user_instructions"), tag("INSTRUCTIONS"), tag("user_shell_command"), tag("turn_aborted"),
+	tag("subagent_notification"), tag("skill"), tag("permissions instructions"),
+}
+
+var (
+	agentsHeading = []byte("# AGENTS.md instructions for ")
+	instructions  = tag("INSTRUCTIONS")
+)
+
+func tag(name string) struct{ open, close []byte } {
+	return struct{ open, close []byte }{[]byte("<" + name + ">"), []byte("</" + name + ">")}
+}
+
+// wrapperOnly tells whether a text consists of wrappers and white space only.
+func wrapperOnly(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || text[0] != '<' && text[0] != '#' {
+		return false
 	}
-	m.ev.Body = sdkplugin.Value{Present: true, Spans: m.spans}
+	for len(text) > 0 {
+		rest, ok := behindWrapper(text)
+		if !ok {
+			return false
+		}
+		text = bytes.TrimSpace(rest)
+	}
+	return true
+}
+
+// behindWrapper returns what follows the wrapper that a text begins with.
+func behindWrapper(text []byte) (rest []byte, ok bool) {
+	if bytes.HasPrefix(text, agentsHeading) {
+		_, block, _ := bytes.Cut(text, []byte("\n"))
+		block = bytes.TrimSpace(block)
+		if !bytes.HasPrefix(block, instructions.open) {
+			return nil, true // the instructions take the rest of the text
+		}
+		_, rest, _ = bytes.Cut(block, instructions.close)
+		return rest, true
+	}
+	for _, t := range wrapperTags {
+		if inside, found := bytes.CutPrefix(text, t.open); found {
+			_, rest, found = bytes.Cut(inside, t.close)
+			return rest, found
+		}
+	}
+	return nil, false
 }

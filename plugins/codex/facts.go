@@ -2,7 +2,9 @@ package codex
 
 import (
 	"bytes"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -23,6 +25,7 @@ var factKeys = facts.NewTable(map[sdkplugin.FactKind][]string{
 	sdkplugin.FactCommand:     {"command", "cmd"},
 	sdkplugin.FactBranch:      {"branch", "branch_name"},
 	sdkplugin.FactWorkspace:   {"workspace", "workspace_id"},
+	0:                         slices.Collect(maps.Keys(selectors)),
 })
 
 // channel is a part of an event that a key which stands twice in one object makes unreadable.
@@ -38,68 +41,35 @@ const (
 	mcpNames
 )
 
-// selectors are the keys that matter when they stand twice, each with a bit of its own.
-var selectors = map[string]struct {
-	bit     uint32
-	channel channel
-}{
-	"type": {1 << 0, types}, "id": {1 << 1, callIDs}, "call_id": {1 << 2, callIDs}, "callId": {1 << 3, callIDs},
-	"name": {1 << 4, toolNames}, "arguments": {1 << 5, arguments}, "input": {1 << 6, arguments}, "args": {1 << 7, arguments},
-	"output": {1 << 8, results}, "result": {1 << 9, results}, "content": {1 << 10, contents}, "status": {1 << 11, contents},
-	"protocol": {1 << 12, mcpNames}, "server": {1 << 13, mcpNames}, "tool": {1 << 14, mcpNames}, "invocation": {1 << 15, mcpNames},
+// selectors are the keys that matter when they stand twice.
+var selectors = map[string]channel{
+	"type": types, "id": callIDs, "call_id": callIDs, "callId": callIDs, "name": toolNames, "arguments": arguments, "input": arguments,
+	"args": arguments, "output": results, "result": results, "content": contents, "status": contents, "protocol": mcpNames,
+	"server": mcpNames, "tool": mcpNames, "invocation": mcpNames,
 }
-
-const longestSelector = len("invocation")
 
 // maxKeys is how many recognised keys one object may have before the facts of its record are dropped.
 const maxKeys = 64
 
-// factWalk collects the facts of one record, depth first in the order of the text, and finds the keys that stand twice.
+// factWalk collects the facts of one record and finds the keys that stand twice.
 type factWalk struct {
-	facts.Collector
+	facts.Walk
 	doubled channel
-	void    bool // the record gives no facts
 }
 
 // record walks a whole record.
 func (w *factWalk) record(v canonical.Value) {
-	w.doubled, w.void = 0, false
-	w.walk(v)
-	if w.void || len(w.List)-w.Base > sdkplugin.MaxFacts {
+	w.Value(&factKeys, v)
+	if w.Most > maxKeys || len(w.List)-w.Base > sdkplugin.MaxFacts {
 		w.Restart()
 	}
-}
-
-func (w *factWalk) walk(v canonical.Value) {
-	switch v.Kind() {
-	case canonical.Array:
-		for element := range v.Elems {
-			w.walk(element)
-		}
-	case canonical.Object:
-		w.object(v)
-	}
-}
-
-func (w *factWalk) object(v canonical.Value) {
-	var seen uint32
-	recognised := 0
-	for key, m := range v.Each {
-		if len(key) <= longestSelector {
-			if s, ok := selectors[string(key)]; ok {
-				if seen&s.bit != 0 {
-					w.doubled |= s.channel
-				}
-				seen |= s.bit
+	if w.doubled = 0; w.Twice != 0 {
+		for name, c := range selectors {
+			if w.Twice&factKeys.Bits(name) != 0 {
+				w.doubled |= c
 			}
 		}
-		if k, ok := factKeys.Look(key); ok {
-			recognised++
-			w.AddValue(k.Kind, m)
-		}
-		w.walk(m)
 	}
-	w.void = w.void || recognised > maxKeys
 }
 
 // walkRecord walks the record of the draft: it learns which channels are unreadable, and collects the facts of the session and of the
@@ -146,7 +116,7 @@ func (m *mapper) argumentFacts(tool string, args canonical.Value) {
 	inner := m.inner.Root()
 	recognised, start := 0, len(m.walk.List)
 	for key, v := range inner.Each {
-		if k, ok := factKeys.Look(key); ok {
+		if k, ok := factKeys.Look(key); ok && k.Kind != 0 {
 			recognised++
 			m.walk.AddValue(k.Kind, v)
 		}

@@ -118,7 +118,7 @@ func TestWindows(t *testing.T) {
 		}
 	}
 	var scans sync.WaitGroup
-	for range 3 * parallelSources {
+	for range 12 {
 		scans.Go(func() { h.full(u2) })
 	}
 	scans.Wait()
@@ -201,8 +201,8 @@ func TestRelationships(t *testing.T) { // 7.1, 7.2
 			case ref.Anchor == nil:
 				return u2
 			}
-			thread, _ := threadOf(ref.Anchor)
-			return thread
+			thread, _ := ref.Anchor.Native(sessionNamespace, 1)
+			return thread[0]
 		}
 		if name(s.Parent) != c.parent || name(s.Root) != c.tree || s.Relationship != c.relationship || s.Scope != c.scope {
 			t.Errorf("%s: parent %q root %q %v %v", c.members, name(s.Parent), name(s.Root), s.Relationship, s.Scope)
@@ -364,7 +364,7 @@ func TestShapes(t *testing.T) {
 	} {
 		h := newHome(t)
 		h.write("some-"+u1+".jsonl", content+"\n")
-		p := newProvider(nil)
+		p := &provider{}
 		route := sdkplugin.Route{Path: h.path("some-" + u1 + ".jsonl"), Explicit: true, Lineage: make([]byte, 32)}
 		v, err := p.list(context.Background(), []sdkplugin.Route{route})
 		if err != nil {

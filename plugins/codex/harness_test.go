@@ -147,7 +147,7 @@ func (h *testHome) routes() []sdkplugin.Route {
 // sources lists the home with a provider of its own.
 func (h *testHome) sources() (*provider, []sdkplugin.Source) {
 	h.t.Helper()
-	p := newProvider(&h.work)
+	p := &provider{work: &h.work}
 	v, err := p.list(context.Background(), h.routes())
 	if err != nil {
 		h.t.Fatal(err)
@@ -331,7 +331,8 @@ func render(e *sdkplugin.Event) string {
 		fmt.Fprintf(&b, " [%s=%s]", strings.ToLower(strings.TrimPrefix(f.Kind.String(), "FACT_KIND_")), f.Value)
 	}
 	if c := e.Copy; c != nil {
-		thread, _ := threadOf(c.Session.Anchor)
+		threads, _ := c.Session.Anchor.Native(sessionNamespace, 1)
+		thread := threads[0]
 		ancestor := sdkplugin.Session{Ref: c.Session}
 		copied := &sdkplugin.Event{Kind: c.EventKind, Key: c.EventKey}
 		fmt.Fprintf(&b, " copy=%s:%s:%s", thread, eventID(&ancestor, copied), strings.ToLower(strings.TrimPrefix(c.Proof.String(), "PROOF_")))

@@ -3,10 +3,8 @@ package codex
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"hash"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -45,19 +43,6 @@ func refTo(thread string) *sdkplugin.SessionRef {
 	ref := ownRef(thread)
 	ref.Anchor = anchorOf(thread)
 	return &ref
-}
-
-var errForeignAnchor = errors.New("the anchor is none of this provider")
-
-// threadOf reads the thread id back from the anchor that the inventory gave its source.
-func threadOf(anchor sdkplugin.Anchor) (string, error) {
-	prefix := sdkplugin.NativeAnchor(sessionNamespace, nil)
-	rest, found := strings.CutPrefix(string(anchor), string(prefix))
-	const head = 1 + 8
-	if !found || len(rest) <= head || rest[0] != 2 || binary.BigEndian.Uint64([]byte(rest[1:head])) != uint64(len(rest)-head) {
-		return "", errForeignAnchor
-	}
-	return rest[head:], nil
 }
 
 // eventKeys makes the native keys of events in memory that it keeps.
@@ -122,14 +107,6 @@ func (k *eventKeys) print() print8 { return printOf(k.key[:k.stem]) }
 func (k *eventKeys) number(occurrence uint64) sdkplugin.NativeKey {
 	k.key = sdkplugin.AppendU64(k.key[:k.stem], occurrence)
 	return k.key
-}
-
-// print8 stands for a text where a set must fit into a frontier: 64 bits of its SHA-256.
-type print8 uint64
-
-func printOf(text []byte) print8 {
-	sum := sha256.Sum256(text)
-	return print8(binary.BigEndian.Uint64(sum[:]))
 }
 
 // uuidTime returns the milliseconds since 1970 in a UUID of version 7; ok is false for everything else.

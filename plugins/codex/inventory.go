@@ -69,16 +69,16 @@ type inventory struct {
 // list looks at every route and remembers what their homes hold.
 func (p *provider) list(ctx context.Context, routes []sdkplugin.Route) (*inventory, error) {
 	v := &inventory{Listing: listing.Listing{Ctx: ctx, Work: p.work}, routes: routes}
-	for i := range routes {
+	err := v.Routes(routes, func(i int, directory bool) (sdkplugin.RouteState, error) {
 		before := len(v.found)
-		state, err := v.route(i)
+		state, err := v.route(i, directory)
 		if err == nil {
 			err = v.probes(routes[i].Path, v.found[before:])
 		}
-		if err != nil {
-			return nil, err
-		}
-		v.States = append(v.States, state)
+		return state, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := v.oneEach(); err != nil {
 		return nil, err
@@ -91,13 +91,9 @@ func (p *provider) list(ctx context.Context, routes []sdkplugin.Route) (*invento
 }
 
 // route lists one route and tells how completely.
-func (v *inventory) route(index int) (sdkplugin.RouteState, error) {
+func (v *inventory) route(index int, directory bool) (sdkplugin.RouteState, error) {
 	route := v.routes[index]
-	state, directory := listing.Look(route.Path)
-	switch {
-	case state != sdkplugin.RouteComplete:
-		return state, nil
-	case !directory:
+	if !directory {
 		return v.file(index), v.Ctx.Err()
 	}
 	entries, state, err := v.Tree(index, jsonl.Walk{Route: route.Path, Match: rollout, Descend: descends(route.Path)})

@@ -25,7 +25,7 @@ var roles = map[string]string{
 func (m *mapper) message() (transcript.Outcome, error) {
 	role, known := roles[string(m.payload.Get("role").Str())]
 	if !known {
-		return refuse("a message of an unknown role")
+		return transcript.Reject("a message of an unknown role")
 	}
 	m.walkRecord(false)
 	m.parts = m.parts[:0]
@@ -33,32 +33,32 @@ func (m *mapper) message() (transcript.Outcome, error) {
 	if m.readable(content); len(m.parts) == 0 {
 		for element := range content.Elems {
 			if element.Get("type").StrEquals("input_image") {
-				m.store(m.payload, nil)
-				m.ev.Type = sdkplugin.Message
-				return retained, m.give(role, sdkplugin.Message, role)
+				m.store(m.payload)
+				m.Event.Type = sdkplugin.Message
+				return transcript.Retained, m.give(role, sdkplugin.Message, role)
 			}
 		}
-		return refuse("a message without text and image")
+		return transcript.Reject("a message without text and image")
 	}
-	m.ev.Type = sdkplugin.Message
-	return retained, m.giveText(role)
+	m.Event.Type = sdkplugin.Message
+	return transcript.Retained, m.giveText(role)
 }
 
 // giveText gives the draft of a message with the collected texts as its body.
 func (m *mapper) giveText(role string) error {
 	native := role
-	body := m.joined()
+	body := m.Join(m.parts)
 	switch {
 	case m.emptyParts() && len(body) == 0:
 		m.parts = m.parts[:0]
 		body = []byte(sdkplugin.Message + " " + role)
-		m.store(m.payload, nil)
-		m.ev.Body = sdkplugin.Inline(body)
+		m.store(m.payload)
+		m.Event.Body = sdkplugin.Inline(body)
 	case role == sdkplugin.RoleUser && wrapperOnly(body):
-		m.ev.Type, role = sdkplugin.Notice, sdkplugin.RoleSystem
+		m.Event.Type, role = sdkplugin.Notice, sdkplugin.RoleSystem
 		fallthrough
 	default:
-		if m.ev.Type == sdkplugin.Message && role == sdkplugin.RoleUser && m.state.Prompt == "" {
+		if m.Event.Type == sdkplugin.Message && role == sdkplugin.RoleUser && m.state.Prompt == "" {
 			m.state.Prompt = texts.OneLine(body)
 		}
 		m.storeTexts(m.payload)
@@ -71,13 +71,13 @@ func (m *mapper) giveText(role string) error {
 func (m *mapper) eventMessage(role string) (transcript.Outcome, error) {
 	text := m.payload.Get("message")
 	if m.state.Messages || !text.IsString() {
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	m.state.Fallback = true
 	m.walkRecord(false)
-	m.ev.Type = sdkplugin.Message
+	m.Event.Type = sdkplugin.Message
 	m.parts = append(m.parts[:0], text)
-	return retained, m.giveText(role)
+	return transcript.Retained, m.giveText(role)
 }
 
 // reasoning maps the summary of a reasoning.
@@ -89,16 +89,16 @@ func (m *mapper) reasoning() (transcript.Outcome, error) {
 		if m.parts = m.parts[:0]; len(m.payload.Get("summary_text").Str()) > 0 {
 			m.parts = append(m.parts, m.payload.Get("summary_text"))
 		} else if len(m.payload.Get("encrypted_content").Str()) > 0 {
-			return ignored, nil
+			return transcript.Outcome{}, nil
 		} else {
-			return refuse("a reasoning without text")
+			return transcript.Reject("a reasoning without text")
 		}
 	}
 	m.walkRecord(false)
-	m.ev.Type = sdkplugin.Summary
-	m.digestText = m.joined()
+	m.Event.Type = sdkplugin.Summary
+	m.digestText = m.Join(m.parts)
 	m.storeTexts(m.payload)
-	return retained, m.give(sdkplugin.RoleAssistant, sdkplugin.Summary, sdkplugin.RoleAssistant)
+	return transcript.Retained, m.give(sdkplugin.RoleAssistant, sdkplugin.Summary, sdkplugin.RoleAssistant)
 }
 
 // compacted maps the summary that takes the place of earlier history. The history that replaces it is not stored again.
@@ -109,24 +109,24 @@ func (m *mapper) compacted() (transcript.Outcome, error) {
 		m.parts = append(m.parts, message)
 	} else if m.readable(m.payload); m.emptyParts() {
 		if message.IsString() && m.payload.Get("replacement_history").IsArray() {
-			return ignored, nil
+			return transcript.Outcome{}, nil
 		}
-		return refuse("a compaction without text")
+		return transcript.Reject("a compaction without text")
 	}
 	m.walkRecord(false)
-	m.ev.Type = sdkplugin.Summary
-	m.digestText = m.joined()
+	m.Event.Type = sdkplugin.Summary
+	m.digestText = m.Join(m.parts)
 	if m.payload.Has("replacement_history") && m.doubled == 0 {
 		stored, err := m.without("replacement_history")
 		if err != nil {
-			return ignored, err
+			return transcript.Outcome{}, err
 		}
-		m.store(stored, nil)
-		m.ev.Body = sdkplugin.Inline(m.digestText)
+		m.store(stored)
+		m.Event.Body = sdkplugin.Inline(m.digestText)
 	} else {
 		m.storeTexts(m.payload)
 	}
-	return retained, m.give(sdkplugin.RoleSystem, sdkplugin.Summary, sdkplugin.RoleSystem)
+	return transcript.Retained, m.give(sdkplugin.RoleSystem, sdkplugin.Summary, sdkplugin.RoleSystem)
 }
 
 // without returns the payload without one member. The text is JSON that this package writes.
@@ -165,33 +165,32 @@ func (m *mapper) call(argsMember string, name canonical.Value, active bool) (tra
 		m.argumentFacts(tool, args)
 	}
 	m.walk.Settle()
-	m.ev.Type = sdkplugin.ToolCall
-	m.marks = append(m.marks[:0], canonical.Mark{Value: args})
-	m.store(m.payload, m.marks)
-	if m.digestText = m.ev.Structured; len(m.digestText) > 0 {
-		m.ev.Body = m.whole()
+	m.Event.Type = sdkplugin.ToolCall
+	m.store(m.payload, args)
+	if m.digestText = m.Event.Structured; len(m.digestText) > 0 {
+		m.Event.Body = m.Whole()
 	} else {
 		m.text = canonical.AppendValue(m.text[:0], m.payload)
 		m.digestText = m.text
-		m.ev.Body = sdkplugin.Inline(m.text)
+		m.Event.Body = sdkplugin.Inline(m.text)
 	}
 	if exact {
 		m.invoke(id, tool, args)
-		m.state.call(id, slices.Contains(execTools, tool) && m.invocation.Protocol == "")
+		m.state.call(id, slices.Contains(execTools, tool) && m.Invocation.Protocol == "")
 	}
-	return retained, m.give(sdkplugin.RoleAssistant, sdkplugin.ToolCall, sdkplugin.RoleAssistant)
+	return transcript.Retained, m.give(sdkplugin.RoleAssistant, sdkplugin.ToolCall, sdkplugin.RoleAssistant)
 }
 
 // invoke adds the invocation. It is one of MCP only when the payload itself says so in three members; names are never split.
 func (m *mapper) invoke(id []byte, tool string, args canonical.Value) {
-	m.setCallID(id)
-	m.invocation = sdkplugin.Invocation{Tool: tool, StartedAt: m.ev.At}
+	m.SetCallID(id)
+	m.Invocation = sdkplugin.Invocation{Tool: tool, StartedAt: m.Event.At}
 	server, mcpTool := m.payload.Get("server").Str(), m.payload.Get("tool").Str()
 	if m.payload.Get("protocol").StrEquals(mcp) && len(server) > 0 && len(mcpTool) > 0 && m.doubled&mcpNames == 0 {
-		m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = mcp, texts.View(server), texts.View(mcpTool)
+		m.Invocation.Protocol, m.Invocation.Server, m.Invocation.Tool = mcp, texts.View(server), texts.View(mcpTool)
 	}
-	m.invocation.Arguments = m.arguments(args, 0)
-	m.ev.Invocation = &m.invocation
+	m.Invocation.Arguments = m.arguments(args, 0)
+	m.Event.Invocation = &m.Invocation
 }
 
 // arguments captures a value that stands at a mark of the structured content.
@@ -201,14 +200,8 @@ func (m *mapper) arguments(args canonical.Value, mark int) sdkplugin.Capture {
 		return sdkplugin.Unavailable()
 	case !args.Exists():
 		return sdkplugin.Capture{}
-	case len(m.ev.Structured) == 0:
+	case len(m.Event.Structured) == 0:
 		return sdkplugin.Present(sdkplugin.Inline(canonical.AppendValue(nil, args)))
 	}
-	m.argSpan = append(m.argSpan[:0], spanOf(m.marks[mark], false))
-	return sdkplugin.Present(sdkplugin.Value{Present: true, Spans: m.argSpan})
-}
-
-func (m *mapper) setCallID(id []byte) {
-	m.callKey = sdkplugin.AppendUtf8(m.callKey[:0], id)
-	m.ev.CallID = m.callKey
+	return sdkplugin.Present(m.Piece(mark, false))
 }

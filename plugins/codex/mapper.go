@@ -50,23 +50,13 @@ type mapper struct {
 	extra         bool // members beside time, type and payload
 	doubled       channel
 
-	// The draft.
-	ev         sdkplugin.Event
-	invocation sdkplugin.Invocation
-	result     sdkplugin.Result
-	claim      sdkplugin.CopyClaim
-	walk       factWalk
-	keys       eventKeys
-	marks      []canonical.Mark
-	parts      []canonical.Value
-	spans      []sdkplugin.Span
-	argSpan    []sdkplugin.Span
-	wholeSpan  []sdkplugin.Span
-	structured []byte
-	text       []byte
-	callKey    []byte
-	ancestor   []byte
-	inner      canonical.Doc // JSON inside of strings, and rewritten payloads
+	transcript.Draft
+	walk     factWalk
+	keys     eventKeys
+	parts    []canonical.Value
+	text     []byte
+	ancestor []byte
+	inner    canonical.Doc // JSON inside of strings, and rewritten payloads
 	// What the id of an event without a native one is made from: a text, or a string that is decoded only when it is needed.
 	digestText  []byte
 	digestValue canonical.Value
@@ -86,19 +76,10 @@ func (m *mapper) Known(v canonical.Value) bool {
 	return envelopeTypes[string(v.Get("type").Str())] != unknownEnvelope
 }
 
-func refuse(detail string) (transcript.Outcome, error) {
-	return transcript.Outcome{Verdict: transcript.Rejected, Detail: detail}, nil
-}
-
-var (
-	ignored  = transcript.Outcome{Verdict: transcript.Ignored}
-	retained = transcript.Outcome{Verdict: transcript.Retained}
-)
-
 // Record maps one record of a line.
 func (m *mapper) Record(at transcript.Place, v canonical.Value) (transcript.Outcome, error) {
 	outcome, err := m.record(at, v)
-	if outcome.Verdict == transcript.Rejected && outcome.PayloadType == "" && len(m.kind) <= maxMember {
+	if outcome.Rejected != "" && outcome.PayloadType == "" && len(m.kind) <= maxMember {
 		outcome.PayloadType = string(m.kind)
 	}
 	if cap(m.inner.Nodes()) > keptNodes {
@@ -126,11 +107,11 @@ func (m *mapper) record(at transcript.Place, v canonical.Value) (transcript.Outc
 		}
 	}
 	if m.kind = typ.Str(); len(m.kind) == 0 {
-		return refuse("no type")
+		return transcript.Reject("no type")
 	}
 	when, timed := texts.ParseTime(timestamp.Str())
 	if !timed && !timestamp.IsNull() {
-		return refuse("the timestamp is no RFC 3339 text")
+		return transcript.Reject("the timestamp is no RFC 3339 text")
 	}
 	m.draft(at, when)
 	switch envelopeTypes[string(m.kind)] {
@@ -145,7 +126,7 @@ func (m *mapper) record(at transcript.Place, v canonical.Value) (transcript.Outc
 	case compactEnvelope:
 		return m.compacted()
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // bareRecord maps a line of the oldest files: a response item without envelope and time.
@@ -154,9 +135,9 @@ func (m *mapper) bareRecord(at transcript.Place, v canonical.Value) (transcript.
 	m.kind = v.Get("type").Str()
 	switch {
 	case at.Line.Ordinal == m.state.Owner.Line, v.Has("record_type"):
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	case len(m.kind) == 0:
-		return refuse("no type")
+		return transcript.Reject("no type")
 	}
 	m.draft(at, time.Time{})
 	return m.item()
@@ -168,9 +149,9 @@ func (m *mapper) draft(at transcript.Place, when time.Time) {
 		when = m.state.Owner.Start
 	}
 	m.when = when
-	m.ev = sdkplugin.Event{Kind: eventKind, Sequence: at.Line.Ordinal, Suborder: uint32(at.Nth)}
+	m.Event = sdkplugin.Event{Kind: eventKind, Sequence: at.Line.Ordinal, Suborder: uint32(at.Nth)}
 	if !when.IsZero() {
-		m.ev.At = sdkplugin.At(when)
+		m.Event.At = sdkplugin.At(when)
 	}
 	m.doubled, m.digestText, m.digestValue = 0, nil, canonical.Value{}
 	m.walk.Reset()
@@ -182,7 +163,7 @@ func (m *mapper) sessionMeta(at transcript.Place) (transcript.Outcome, error) {
 	line, ok := readMeta(m.payload, m.when)
 	line.Line = at.Line.Ordinal
 	if !ok || !m.state.Others.add(line) {
-		return ignored, errOwner
+		return transcript.Outcome{}, errOwner
 	}
 	if o := &m.state.Owner; o.Named && o.ID == line.ID {
 		if m.state.CWD == "" {
@@ -193,28 +174,28 @@ func (m *mapper) sessionMeta(at transcript.Place) (transcript.Outcome, error) {
 			o.Originator, o.Version, o.Agent = line.Originator, line.Version, line.Agent
 		}
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // turnContext takes a turn_context line: the directory and model of what follows, and perhaps the first turn of the thread's own.
 func (m *mapper) turnContext() (transcript.Outcome, error) {
 	cwd := m.payload.Get("cwd").Str()
 	if texts.Blank(cwd) || len(cwd) > sdkplugin.MaxString {
-		return refuse("a turn_context without a directory")
+		return transcript.Reject("a turn_context without a directory")
 	}
 	m.state.CWD = string(cwd)
-	m.state.learnModel(bounded(m.payload.Get("model"), maxMember))
+	m.state.Models.Learn([]byte(bounded(m.payload.Get("model"), maxMember)))
 	turn, timed := uuidTime(string(m.payload.Get("turn_id").Str()))
 	if start, ok := uuidTime(m.state.Owner.ID); ok && timed && turn > start {
 		m.state.LocalTurn, m.state.Inherited = true, false
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // item maps a response item.
 func (m *mapper) item() (transcript.Outcome, error) {
 	if !m.payload.IsObject() {
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	kind := m.payload.Get("type").Str()
 	switch string(kind) {
@@ -234,7 +215,7 @@ func (m *mapper) item() (transcript.Outcome, error) {
 	case "function_call_output", "custom_tool_call_output", "tool_search_output", "tool_output", "tool_result":
 		return m.terminal(string(kind))
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // event maps an event message: a terminal record, a title, or in a file without messages of its own the text of one.
@@ -254,15 +235,15 @@ func (m *mapper) event() (transcript.Outcome, error) {
 	case "agent_message":
 		return m.eventMessage(sdkplugin.RoleAssistant)
 	}
-	return ignored, nil
+	return transcript.Outcome{}, nil
 }
 
 // give finishes the draft and hands it out.
 func (m *mapper) give(role string, nativeType, nativeRole string) error {
 	m.identify(nativeType, nativeRole)
-	key := m.keys.number(m.state.occurrence(m.keys.print()))
-	m.ev.Key, m.ev.Role, m.ev.Facts = key, role, m.walk.List
-	m.state.seen(m.when)
+	key := m.keys.number(m.state.Occurrences.next(m.keys.print()))
+	m.Event.Key, m.Event.Role, m.Event.Facts = key, role, m.walk.List
+	m.state.Times.Learn(m.Event.At)
 	m.claimCopy(nativeType)
 	if m.given != nil {
 		m.given(string(m.kind), m.payload, key)
@@ -273,14 +254,14 @@ func (m *mapper) give(role string, nativeType, nativeRole string) error {
 	if err := m.declare(); err != nil {
 		return err
 	}
-	m.ev.Session = m.session
-	return m.out.Event(&m.ev)
+	m.Event.Session = m.session
+	return m.out.Event(&m.Event)
 }
 
 // skip counts the occurrence of a terminal record that gives no event.
 func (m *mapper) skip(nativeType string) {
 	m.identify(nativeType, sdkplugin.RoleTool)
-	m.state.occurrence(m.keys.print())
+	m.state.Occurrences.next(m.keys.print())
 }
 
 // maxNativeID is the longest native id that becomes part of a key, in bytes: a key has 64 KiB, and this is room for its other parts.

@@ -21,11 +21,11 @@ func (p *provider) Observe(_ context.Context, route sdkplugin.Route, known sdkpl
 	case known.Locator == "" || known.Format == promptFormat || packed(known.Locator) || known.Size < parentBytes || suffixOf(known.Observation) == nil:
 		return now, errUnclear
 	default:
-		thread, err := threadOf(known.Anchor)
+		parts, err := known.Anchor.Native(sessionNamespace, 1)
 		if err != nil {
 			return now, err
 		}
-		now.ProviderSessionID = thread
+		now.ProviderSessionID = parts[0]
 	}
 	seen, err := jsonl.Observe(route.Path, known.Locator, p.work)
 	if err != nil {

@@ -2,8 +2,6 @@ package codex
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"math"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -45,19 +43,19 @@ func (l *promptLog) Record(at transcript.Place, v canonical.Value) (transcript.O
 	ts, timed := v.Get("ts").Int64()
 	switch {
 	case texts.Blank(id) || len(id) > maxNativeID:
-		return refuse("a row without a session id")
+		return transcript.Reject("a row without a session id")
 	case !timed || ts > math.MaxInt64/1000 || ts < math.MinInt64/1000:
-		return refuse("the time of a row is no number of seconds")
+		return transcript.Reject("the time of a row is no number of seconds")
 	case !text.IsString():
-		return refuse("a row without text")
+		return transcript.Reject("a row without text")
 	case len(text.Str())+len(id) > maxPromptRow:
-		return refuse("a row over 1 MiB")
+		return transcript.Reject("a row over 1 MiB")
 	case !l.alone && l.rollouts[string(id)] != nil:
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	s, err := l.session(string(id), text.Str(), ts*1000)
 	if err != nil {
-		return ignored, err
+		return transcript.Outcome{}, err
 	}
 	body := text.Str()
 	if len(body) == 0 {
@@ -74,7 +72,7 @@ func (l *promptLog) Record(at transcript.Place, v canonical.Value) (transcript.O
 		Sequence: at.Line.Ordinal, Suborder: uint32(at.Nth), At: sdkplugin.AtMillis(ts * 1000),
 		Type: sdkplugin.Message, Role: sdkplugin.RoleUser, Scope: sdkplugin.ScopePrimary, Body: sdkplugin.Inline(body),
 	}
-	return retained, l.out.Event(&l.ev)
+	return transcript.Retained, l.out.Event(&l.ev)
 }
 
 // session declares the session of a row.
@@ -104,14 +102,6 @@ func (l *promptLog) session(id string, text []byte, ms int64) (*promptSession, e
 	return s, err
 }
 
-// promptFrontier is what an append needs: the file, its lines, and what describes the sessions so far.
-type promptFrontier struct {
-	Version        int
-	Device, FileID uint64
-	Lines          uint64
-	Sessions       map[string]*promptSession
-}
-
 // prompts reads a prompt log.
 func (s *scanner) prompts(ctx context.Context, req *sdkplugin.ScanRequest, out transcript.Sink) error {
 	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.work)
@@ -128,13 +118,13 @@ func (s *scanner) prompts(ctx context.Context, req *sdkplugin.ScanRequest, out t
 	}
 	s.Reader.Reset(f)
 	mode := sdkplugin.ModeFull
-	if place, ok := log.resume(req, f.Observation()); ok {
+	if place, sessions, known, _ := transcript.Resume[map[string]*promptSession](req, f.Observation(), frontierVersion, ""); known {
 		same, err := s.Reader.Verify(ctx, place)
 		if err != nil {
 			return err
 		}
-		if mode = sdkplugin.ModeAppend; !same {
-			mode, log.sessions = sdkplugin.ModeFull, map[string]*promptSession{}
+		if same {
+			mode, log.sessions = sdkplugin.ModeAppend, sessions
 		}
 	}
 	if err := out.Begin(mode); err != nil {
@@ -147,33 +137,10 @@ func (s *scanner) prompts(ctx context.Context, req *sdkplugin.ScanRequest, out t
 	if err != nil {
 		return err
 	}
-	out.Retain(s.Retained)
-	out.Ignore(s.Ignored)
-	place := s.Reader.Checkpoint()
-	return out.End(sdkplugin.Ending{
-		Observation: seen.Token(), CertifiedBytes: place.Offset, ContentDigest: place.Digest,
-		Frontier: log.frontier(seen, place.Lines), Metadata: log.metadata(),
-	})
-}
-
-func (l *promptLog) resume(req *sdkplugin.ScanRequest, o jsonl.Observation) (place jsonl.Checkpoint, ok bool) {
-	var front promptFrontier
-	if req.Mode != sdkplugin.ModeAppend || json.Unmarshal(req.Frontier, &front) != nil || front.Version != frontierVersion ||
-		front.Device != o.Device || front.FileID != o.FileID || front.Sessions == nil || len(req.ContentDigest) != sha256.Size {
-		return place, false
-	}
-	l.sessions = front.Sessions
-	return jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.Lines, Digest: [32]byte(req.ContentDigest)}, true
-}
-
-// frontier returns nothing when there are more sessions than fit: the next scan is then a full one.
-func (l *promptLog) frontier(o jsonl.Observation, lines uint64) []byte {
-	front := promptFrontier{Version: frontierVersion, Device: o.Device, FileID: o.FileID, Lines: lines, Sessions: l.sessions}
-	text, err := json.Marshal(front)
-	if err != nil || len(text) > maxFrontier {
-		return nil
-	}
-	return text
+	s.Tell(out)
+	ending := s.Ending(seen, frontierVersion, "", log.sessions)
+	ending.Metadata = log.metadata()
+	return out.End(ending)
 }
 
 // metadata describes the sessions of this scan.

@@ -1,3 +1,15 @@
+// Package codex reads the history of Codex CLI.
+//
+// Vocabulary. The home is the directory that Codex keeps everything in. A thread is one conversation, named by a UUID; a rollout
+// is the file of a thread, raw JSON Lines or compressed with Zstandard, below `sessions` or, once archived, in
+// `archived_sessions`. A home may hold several copies of one rollout; one of them is read. The owner of a file is the thread it
+// belongs to: its own session_meta line says so, lines of other threads come with a history that was copied in.
+//
+// A line is an envelope: a time, a type and a payload. A terminal record is any record that ends a tool call; the first one of a
+// call id carries the body of its result. A pending call is one whose result has not come. The inherited prefix is the history
+// of the parent that a fork or resumed thread begins with; what equals the parent line by line is a copy of it. A wrapper is text
+// that Codex itself puts into the user's place. The prompt log (history.jsonl) has one row for every prompt of every thread and
+// counts only where no rollout exists.
 package codex
 
 import (
@@ -6,6 +18,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
 // Labels of what is stored. A new parser revision makes the host read every source again; ids stay.
@@ -24,26 +37,19 @@ const (
 	version        = "1.0.0"
 )
 
-// parallelSources bounds the files read at once, and with it the memory.
-const parallelSources = 4
+// scanners keeps the memory of scans for the next.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 // provider implements sdkplugin.Provider.
 type provider struct {
-	scanners sync.Pool
-	work     *jsonl.Work // counts files and bytes, for tests
+	work *jsonl.Work // counts files and bytes, for tests
 
 	mu    sync.Mutex
 	homes map[homeKey]*home // as the last inventory saw them
 }
 
 // New returns the provider of Codex CLI.
-func New() sdkplugin.Provider { return newProvider(nil) }
-
-func newProvider(work *jsonl.Work) *provider {
-	p := &provider{work: work}
-	p.scanners.New = func() any { return new(scanner) }
-	return p
-}
+func New() sdkplugin.Provider { return &provider{} }
 
 // Describe says where Codex keeps its history and what it is called.
 func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp *sdkplugin.DescribeResponse) {
@@ -84,10 +90,7 @@ func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp
 		Locations:      locations,
 		CurrentSession: &sdkplugin.CurrentSession{SessionEnv: "CODEX_THREAD_ID"},
 		Resume:         &sdkplugin.ResumeCommand{Argv: []string{"codex", "resume", "{provider_session_id}"}, InCwd: true, PrimaryOnly: true},
-		Limits: &sdkplugin.ProviderLimits{
-			MaxRecordBytes: jsonl.MaxLine, MaxSources: jsonl.MaxFiles, MaxDirectories: jsonl.MaxDirectories, MaxDepth: jsonl.MaxDepth,
-			ParallelSources: parallelSources, MemoryBytes: 200 << 20,
-		},
+		Limits:         listing.Limits(),
 		ExactPaths: []*sdkplugin.PathRule{
 			{NameGlob: "*" + packedSuffix, PathKind: sdkplugin.PathFile, Format: leafFormat, Role: sessionsRole},
 			{NameGlob: "*" + rawSuffix, PathKind: sdkplugin.PathFile, Role: sessionsRole},

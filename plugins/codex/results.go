@@ -15,7 +15,7 @@ const mcpEnd = "mcp_tool_call_end"
 // when it tells more: an exit code, a duration, an MCP identity or the files it changed.
 func (m *mapper) terminal(kind string) (transcript.Outcome, error) {
 	if !m.payload.IsObject() {
-		return ignored, nil
+		return transcript.Outcome{}, nil
 	}
 	m.walkRecord(true)
 	ambiguous := m.doubled&callIDs != 0
@@ -26,9 +26,9 @@ func (m *mapper) terminal(kind string) (transcript.Outcome, error) {
 		first = m.state.terminal(id)
 		exec = m.state.finish(id)
 	}
-	m.ev.Type = sdkplugin.ToolOutput
+	m.Event.Type = sdkplugin.ToolOutput
 	if exec && kind != mcpEnd {
-		m.ev.Type = sdkplugin.CommandOutput
+		m.Event.Type = sdkplugin.CommandOutput
 	}
 	more := m.declared(kind)
 	if !linked && !ambiguous {
@@ -37,45 +37,42 @@ func (m *mapper) terminal(kind string) (transcript.Outcome, error) {
 	m.walk.Settle()
 
 	invocation := m.payload.Get("invocation")
-	output, mark := m.payload.Get("output"), m.marks[:0]
+	output := m.payload.Get("output")
 	if !output.Exists() {
 		output = m.payload.Get("result")
 	}
-	mark = append(mark, canonical.Mark{Value: output}, canonical.Mark{Value: invocation.Get("arguments")})
-	if m.marks = mark; m.doubled == 0 {
-		m.store(m.payload, m.marks)
-	}
+	m.store(m.payload, output, invocation.Get("arguments"))
 	m.resultBody(output)
 	if !first && !more {
-		m.skip(m.ev.Type)
-		return ignored, nil
+		m.skip(m.Event.Type)
+		return transcript.Outcome{}, nil
 	}
 	if linked {
-		m.setCallID(id)
+		m.SetCallID(id)
 		m.conclude(output, exec)
 		if kind == mcpEnd {
 			m.mcpCall(invocation)
 		}
 	}
 	if !first {
-		m.ev.Body = sdkplugin.Value{}
+		m.Event.Body = sdkplugin.Value{}
 	}
-	return retained, m.give(sdkplugin.RoleTool, m.ev.Type, sdkplugin.RoleTool)
+	return transcript.Retained, m.give(sdkplugin.RoleTool, m.Event.Type, sdkplugin.RoleTool)
 }
 
 // declared takes what a terminal record declares beyond its output and tells whether there is anything.
 func (m *mapper) declared(kind string) (more bool) {
-	m.result = sdkplugin.Result{CompletedAt: m.ev.At}
+	m.Result = sdkplugin.Result{CompletedAt: m.Event.At}
 	if status := m.payload.Get("status").Str(); m.doubled&contents == 0 && len(status) <= sdkplugin.MaxString {
-		m.result.Status = texts.View(status)
+		m.Result.Status = texts.View(status)
 	}
 	switch kind {
 	case "exec_command_end":
 		more = m.disposition(m.payload.Get("exit_code"))
 		fallthrough
 	case "patch_apply_end", mcpEnd:
-		m.result.Duration = duration(m.payload.Get("duration"))
-		more = more || m.result.Duration.Known
+		m.Result.Duration = duration(m.payload.Get("duration"))
+		more = more || m.Result.Duration.Known
 	}
 	if changes := m.payload.Get("changes"); kind == "patch_apply_end" && changes.IsObject() {
 		m.changeFacts(changes)
@@ -95,29 +92,28 @@ func (m *mapper) declared(kind string) (more bool) {
 
 // resultBody sets the body of a result: its output as it stands when it is text, else as JSON, else the whole payload.
 func (m *mapper) resultBody(output canonical.Value) {
-	stored := len(m.ev.Structured) > 0
+	stored := len(m.Event.Structured) > 0
 	switch {
 	case m.doubled&results != 0, emptyText(output):
-		m.digestText = []byte(m.ev.Type + " " + sdkplugin.RoleTool)
-		m.ev.Body = sdkplugin.Inline(m.digestText)
+		m.digestText = []byte(m.Event.Type + " " + sdkplugin.RoleTool)
+		m.Event.Body = sdkplugin.Inline(m.digestText)
 		return
 	case !output.Exists() && stored:
-		m.ev.Body, m.digestText = m.whole(), m.ev.Structured
+		m.Event.Body, m.digestText = m.Whole(), m.Event.Structured
 		return
 	case !output.Exists():
 		output = m.payload
 	case stored:
-		m.spans = append(m.spans[:0], spanOf(m.marks[0], output.IsString()))
-		m.ev.Body = sdkplugin.Value{Present: true, Spans: m.spans}
+		m.Event.Body = m.Pieces(m.Marks[:1], output.IsString())
 		if m.digestValue = output; !output.IsString() {
-			m.digestText = m.ev.Structured[m.marks[0].Start:m.marks[0].End]
+			m.digestText = m.Event.Structured[m.Marks[0].Start:m.Marks[0].End]
 		}
 		return
 	}
 	if m.digestText = output.Str(); !output.IsString() {
 		m.digestText = canonical.AppendValue(nil, output)
 	}
-	m.ev.Body = sdkplugin.Inline(m.digestText)
+	m.Event.Body = sdkplugin.Inline(m.digestText)
 }
 
 // emptyText tells whether a value is the empty string, without decoding it.
@@ -125,8 +121,8 @@ func emptyText(v canonical.Value) bool { return v.IsString() && len(v.Raw()) == 
 
 // conclude adds the result with its channels: text for a string that is not empty, structured content for everything else.
 func (m *mapper) conclude(output canonical.Value, exec bool) {
-	r := &m.result
-	m.ev.Result = r
+	r := &m.Result
+	m.Event.Result = r
 	switch {
 	case m.doubled&results != 0:
 		r.Text, r.Structured = sdkplugin.Unavailable(), sdkplugin.Unavailable()
@@ -135,9 +131,9 @@ func (m *mapper) conclude(output canonical.Value, exec bool) {
 	case emptyText(output):
 		r.Structured = sdkplugin.Present(sdkplugin.Inline(`""`))
 	case output.IsString():
-		r.Text = sdkplugin.Present(m.ev.Body)
+		r.Text = sdkplugin.Present(m.Event.Body)
 	default:
-		r.Structured = sdkplugin.Present(m.ev.Body)
+		r.Structured = sdkplugin.Present(m.Event.Body)
 	}
 	if exec && (m.extra || m.state.Doubled) && r.Structured.Status == sdkplugin.CaptureAbsent {
 		// The line holds more than the payload, or the file makes its call ids ambiguous: the result proves nothing.
@@ -158,12 +154,12 @@ func (m *mapper) mcpCall(invocation canonical.Value) {
 	if !exact {
 		return
 	}
-	m.invocation = sdkplugin.Invocation{
+	m.Invocation = sdkplugin.Invocation{
 		Protocol: mcp, Server: texts.View(server), Tool: texts.View(tool),
 		Arguments: m.arguments(invocation.Get("arguments"), 1),
 	}
-	m.ev.Invocation = &m.invocation
+	m.Event.Invocation = &m.Invocation
 	if m.state.Doubled { // no result of this file proves anything; the body still holds this one
-		m.result.Structured = sdkplugin.Unavailable()
+		m.Result.Structured = sdkplugin.Unavailable()
 	}
 }

@@ -1,10 +1,8 @@
 package codex
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"path/filepath"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -19,7 +17,7 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 
 func (p *provider) scan(ctx context.Context, req *sdkplugin.ScanRequest, out transcript.Sink) error {
 	h := p.homeOfSource(req.Route)
-	s := p.scanners.Get().(*scanner)
+	s := scanners.Get().(*scanner)
 	s.work, s.titles, s.Grown = p.work, h.titles, false
 	s.rollouts = func() (map[string]*candidate, error) { return p.rolloutsOf(ctx, h, req) }
 	s.Restart()
@@ -30,7 +28,7 @@ func (p *provider) scan(ctx context.Context, req *sdkplugin.ScanRequest, out tra
 		err = s.rollout(ctx, req, out)
 	}
 	if !s.Grown {
-		p.scanners.Put(s)
+		scanners.Put(s)
 	}
 	return err
 }
@@ -79,10 +77,11 @@ func begun(ctx context.Context, c *content, s *transcript.Scanner, thread, name 
 
 // rollout reads one rollout.
 func (s *scanner) rollout(ctx context.Context, req *sdkplugin.ScanRequest, out transcript.Sink) error {
-	thread, err := threadOf(req.Source.Anchor)
+	parts, err := req.Source.Anchor.Native(sessionNamespace, 1)
 	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+		return err
 	}
+	thread := parts[0]
 	if req.Source.Locator == "" && shapeOf(req.Route, &s.Reader, &s.Doc, s.work) == "" {
 		return sdkplugin.Fail(sdkplugin.UnsupportedSchema, "the shape of the file cannot be decided: its first record is neither "+
 			"one of a rollout nor a row of a prompt log, or both")
@@ -153,15 +152,11 @@ func (s *scanner) start(ctx context.Context, req *sdkplugin.ScanRequest, c *cont
 // file or its parents are other ones, when the prefix is no longer there, or when the first message behind it shows that event
 // messages before it were copies.
 func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, c *content, thread string, out transcript.Sink) (sdkplugin.Mode, error) {
-	front, err := parseFrontier(req.Frontier)
-	o := c.file.Observation()
-	if req.Mode != sdkplugin.ModeAppend || err != nil || c.packed != nil || front.Device != o.Device || front.FileID != o.FileID ||
-		!bytes.Equal(front.Parents, parentsOf(suffixOf(req.Source.Observation))) || o.Size < req.CertifiedBytes ||
-		len(req.ContentDigest) != sha256.Size {
+	place, known, hasState, ok := transcript.Resume[*state](req, c.file.Observation(), frontierVersion, string(parentsOf(suffixOf(req.Source.Observation))))
+	if !ok || c.packed != nil {
 		return sdkplugin.ModeFull, nil
 	}
-	place := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.Lines, Digest: [32]byte(req.ContentDigest)}
-	if s.mapper.begin(front.State, out); front.State == nil {
+	if s.mapper.begin(known, out); !hasState {
 		if same, err := s.before(ctx, req, c, thread, place, out); !same {
 			return sdkplugin.ModeFull, err
 		}
@@ -206,18 +201,11 @@ func (s *scanner) end(req *sdkplugin.ScanRequest, out transcript.Sink, c *conten
 	if padded {
 		s.Ignored++
 	}
-	out.Retain(s.Retained)
-	out.Ignore(s.Ignored)
-	place := s.Reader.Checkpoint()
-	suffix := suffixOf(req.Source.Observation)
-	ending := sdkplugin.Ending{
-		Observation: append(seen.Token(), suffix...), CertifiedBytes: place.Offset, ContentDigest: place.Digest,
-	}
-	m := &s.mapper
-	if c.packed == nil && !padded { // the padding would count again when it is continued
-		ending.Frontier = frontier{
-			Device: seen.Device, FileID: seen.FileID, Lines: place.Lines, Parents: parentsOf(suffix), State: m.state,
-		}.encode(maxFrontier)
+	m, suffix := &s.mapper, suffixOf(req.Source.Observation)
+	s.Tell(out)
+	ending := s.Ending(seen, frontierVersion, string(parentsOf(suffix)), m.state.kept())
+	if ending.Observation = append(ending.Observation, suffix...); c.packed != nil || padded {
+		ending.Frontier = nil // the padding would count again when it is continued
 	}
 	if s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0 {
 		if err := m.declare(); err != nil {
@@ -234,14 +222,12 @@ func (s *scanner) metadata() sdkplugin.SessionMetadata {
 	o := &state.Owner
 	meta := sdkplugin.SessionMetadata{
 		Session: s.mapper.session, Title: cmp.Or(s.titles[o.ID], state.Named, state.Prompt),
-		Model: state.Model, Models: state.Models, AgentName: o.Agent, CWD: cmp.Or(o.CWD, state.CWD), Branch: o.Branch,
+		Model: state.Models.Newest, Models: state.Models.All, AgentName: o.Agent, CWD: cmp.Or(o.CWD, state.CWD), Branch: o.Branch,
 		LastBranch: o.Branch, Version: o.Version, LastVersion: o.Version, Entrypoint: o.Originator, LastEntrypoint: o.Originator,
 	}
-	if !state.Started.IsZero() {
-		meta.StartedAt = sdkplugin.At(state.Started)
-	}
-	if !state.Ended.IsZero() {
-		meta.EndedAt = sdkplugin.At(state.Ended)
+	meta.StartedAt, meta.EndedAt = state.Times.Span()
+	if start := sdkplugin.At(o.Start); !o.Start.IsZero() && (!meta.StartedAt.Known || start.Millis < meta.StartedAt.Millis) {
+		meta.StartedAt = start
 	}
 	return meta
 }

@@ -1,13 +1,14 @@
 package codex
 
 import (
-	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
-	"time"
+
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // Bounds of what a scan remembers of calls.
@@ -38,37 +39,20 @@ type state struct {
 	Messages  bool // a message came as a response item, so that event messages are copies
 	Fallback  bool // an event message became an event
 
-	Model, Named, Prompt string
-	Models               []string
-	Started, Ended       time.Time
-
-	terminals   map[print8]bool
-	occurrences map[print8]uint64
+	Named, Prompt          string
+	Models                 transcript.Models
+	Times                  transcript.Times // of events
+	Terminals, Occurrences prints           // of call ids, and of keys of events
 }
-
-// maxModels bounds the list of different models.
-const maxModels = 64
 
 func newState(owner meta) *state {
 	return &state{
-		Owner: owner, CWD: owner.CWD, Started: owner.Start, Inherited: owner.Parent != "",
-		terminals: map[print8]bool{}, occurrences: map[print8]uint64{},
+		Owner: owner, CWD: owner.CWD, Inherited: owner.Parent != "", Terminals: prints{}, Occurrences: prints{},
 	}
 }
 
 // terminal tells whether a terminal record is the first of its call id.
-func (s *state) terminal(callID []byte) (first bool) {
-	id := printOf(callID)
-	first = !s.terminals[id]
-	s.terminals[id] = true
-	return first
-}
-
-func (s *state) occurrence(key print8) uint64 {
-	n := s.occurrences[key]
-	s.occurrences[key] = n + 1
-	return n
-}
+func (s *state) terminal(callID []byte) (first bool) { return s.Terminals.next(printOf(callID)) == 0 }
 
 // call adds a pending call.
 func (s *state) call(id []byte, exec bool) {
@@ -98,111 +82,61 @@ func (s *state) finish(id []byte) (exec bool) {
 	return false
 }
 
-func (s *state) learnModel(name string) {
-	if name == "" || name == s.Model {
-		return
+const frontierVersion = 3
+
+// kept returns the state if it can be part of a frontier: when its inherited prefix is not over, or there are too many prints, the
+// append reads the prefix again for it.
+func (s *state) kept() *state {
+	if s.Inherited || len(s.Terminals) > maxTerminals || len(s.Occurrences) > transcript.MaxFrontier/printBytes {
+		return nil
 	}
-	s.Model = name
-	if len(s.Models) < maxModels && !slices.Contains(s.Models, name) {
-		s.Models = append(s.Models, name)
-	}
+	return s
 }
 
-// seen takes the time of an event.
-func (s *state) seen(at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	if s.Started.IsZero() || at.Before(s.Started) {
-		s.Started = at
-	}
-	if at.After(s.Ended) {
-		s.Ended = at
-	}
+// print8 stands for a text where a set must fit into a frontier: 64 bits of its SHA-256.
+type print8 uint64
+
+const printBytes = 8
+
+func printOf(text []byte) print8 {
+	sum := sha256.Sum256(text)
+	return print8(binary.BigEndian.Uint64(sum[:]))
 }
 
-// A frontier is what an append needs to go on: which file was read, how many lines, what the parents looked like, and the state.
-// Its form is a length and JSON, then eight bytes for every terminal, and for every key eight bytes and its count. A state that does not fit, or whose inherited prefix is not over, is left out; the append then reads the prefix
-// again for it.
-type frontier struct {
-	Version        int
-	Device, FileID uint64
-	Lines          uint64
-	Parents        []byte `json:",omitempty"`
-	State          *state `json:",omitempty"`
-	Terminals      int
+// prints counts how often texts came. Its form is eight bytes for every text and the number of times after the first, in base64.
+type prints map[print8]uint64
+
+// next returns how often a text came before, and counts it.
+func (p prints) next(text print8) uint64 {
+	n := p[text]
+	p[text] = n + 1
+	return n
 }
 
-const (
-	frontierVersion = 2
-	maxFrontier     = 48 << 10 // leaves room for what the host adds
-	lengthBytes     = 4
-	printBytes      = 8
-)
-
-// encode returns at most limit bytes, or the little that is never left out.
-func (f frontier) encode(limit int) []byte {
-	f.Version, f.Terminals = frontierVersion, 0
-	if s := f.State; s != nil && (s.Inherited || len(s.terminals) > maxTerminals || len(s.occurrences) > limit/printBytes) {
-		f.State = nil
+// MarshalText writes the form.
+func (p prints) MarshalText() ([]byte, error) {
+	var b []byte
+	for _, text := range slices.Sorted(maps.Keys(p)) {
+		b = binary.AppendUvarint(binary.BigEndian.AppendUint64(b, uint64(text)), p[text]-1)
 	}
-	var sets []byte
-	if s := f.State; s != nil {
-		f.Terminals = len(s.terminals)
-		for _, id := range slices.Sorted(maps.Keys(s.terminals)) {
-			sets = binary.BigEndian.AppendUint64(sets, uint64(id))
-		}
-		for _, key := range slices.Sorted(maps.Keys(s.occurrences)) {
-			sets = binary.AppendUvarint(binary.BigEndian.AppendUint64(sets, uint64(key)), s.occurrences[key])
-		}
-	}
-	text, err := json.Marshal(f)
-	if f.State != nil && (err != nil || lengthBytes+len(text)+len(sets) > limit) {
-		f.State, f.Terminals, sets = nil, 0, nil
-		text, _ = json.Marshal(f) // numbers
-	}
-	dst := binary.BigEndian.AppendUint32(make([]byte, 0, lengthBytes+len(text)+len(sets)), uint32(len(text)))
-	return append(append(dst, text...), sets...)
+	return base64.RawStdEncoding.AppendEncode(nil, b), nil
 }
 
-var errFrontier = errors.New("the frontier is none of this provider")
+var errPrints = errors.New("no prints")
 
-func parseFrontier(src []byte) (f frontier, err error) {
-	if len(src) < lengthBytes || uint64(binary.BigEndian.Uint32(src)) > uint64(len(src)-lengthBytes) {
-		return f, errFrontier
-	}
-	end := lengthBytes + int(binary.BigEndian.Uint32(src))
-	decoder := json.NewDecoder(bytes.NewReader(src[lengthBytes:end]))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(&f) != nil || f.Version != frontierVersion {
-		return frontier{}, errFrontier
-	}
-	sets, s := src[end:], f.State
-	if s == nil {
-		if len(sets) > 0 || f.Terminals != 0 {
-			return frontier{}, errFrontier
-		}
-		return f, nil
-	}
-	s.terminals, s.occurrences = map[print8]bool{}, map[print8]uint64{}
-	for n := 0; len(sets) > 0; n++ {
-		if len(sets) < printBytes {
-			return frontier{}, errFrontier
-		}
-		key := print8(binary.BigEndian.Uint64(sets))
-		sets = sets[printBytes:]
-		if n < f.Terminals {
-			s.terminals[key] = true
-			continue
-		}
-		count, length := binary.Uvarint(sets)
+// UnmarshalText reads the form.
+func (p *prints) UnmarshalText(text []byte) error {
+	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	for *p = (prints{}); len(b) > printBytes && err == nil; {
+		again, length := binary.Uvarint(b[printBytes:])
 		if length <= 0 {
-			return frontier{}, errFrontier
+			return errPrints
 		}
-		s.occurrences[key], sets = count, sets[length:]
+		(*p)[print8(binary.BigEndian.Uint64(b))] = again + 1
+		b = b[printBytes+length:]
 	}
-	if len(s.terminals) != f.Terminals {
-		return frontier{}, errFrontier
+	if len(b) > 0 {
+		return errPrints
 	}
-	return f, nil
+	return err
 }

@@ -243,8 +243,9 @@ func bubbleTime(v canonical.Value) sdkplugin.Instant {
 			return at
 		}
 	}
-	if sent, ok := v.Get("timingInfo").Get("clientRpcSendTime").Float64(); ok && sent > leastMillis {
-		return instant(v.Get("timingInfo").Get("clientRpcSendTime"))
+	sent := v.Get("timingInfo").Get("clientRpcSendTime")
+	if n, _ := sent.Float64(); n > 1e12 {
+		return instant(sent)
 	}
 	return sdkplugin.Instant{}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/facts"
 	"github.com/agenthistory/ctx/sdkplugin/texts"
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
@@ -20,9 +21,6 @@ const (
 const (
 	sizeLimit     = "size_limit"
 	tooManyEvents = "more events than one record may give"
-	// maxSpanParts is how many pieces of a structured value one text may consist of; a text of more pieces travels by itself,
-	// because finding the place of a piece costs time in proportion to their number.
-	maxSpanParts = 64
 )
 
 // emitter makes the events of one session, whatever its store, in one draft that it keeps.
@@ -35,15 +33,9 @@ type emitter struct {
 	learned    *learned
 	prompts    int // messages of the user
 
-	ev         sdkplugin.Event
-	invocation sdkplugin.Invocation
-	result     sdkplugin.Result
-	walk       factWalk
-
-	marks                            []canonical.Mark
-	spans                            []sdkplugin.Span
-	whole                            [1]sdkplugin.Span
-	keys, callKey, structured, joint []byte
+	transcript.Draft
+	walk factWalk
+	keys []byte
 }
 
 func (e *emitter) begin(id, parent, root sessionID, out sink) {
@@ -62,9 +54,9 @@ func (e *emitter) declare() (err error) {
 // draft starts an event.
 func (e *emitter) draft(typ, role string, sequence uint64, at sdkplugin.Instant) {
 	e.walk.Reset()
-	e.ev = sdkplugin.Event{Kind: eventKind, Type: typ, Role: role, Sequence: sequence, At: at, Scope: sdkplugin.ScopePrimary}
+	e.Event = sdkplugin.Event{Kind: eventKind, Type: typ, Role: role, Sequence: sequence, At: at, Scope: sdkplugin.ScopePrimary}
 	if e.parent != "" {
-		e.ev.Scope = sdkplugin.ScopeSubagent
+		e.Event.Scope = sdkplugin.ScopeSubagent
 	}
 }
 
@@ -82,115 +74,89 @@ func (e *emitter) said(role string, text []byte, sequence uint64, at sdkplugin.I
 		}
 	}
 	e.draft(typ, role, sequence, at)
-	e.ev.Body = sdkplugin.Inline(text)
-}
-
-// store writes a value as the structured content of the draft and tells where its parts stand in it; nil when there are so
-// many that they travel better by themselves.
-func (e *emitter) store(v canonical.Value, parts ...canonical.Value) []canonical.Mark {
-	e.marks = e.marks[:0]
-	if len(parts) <= maxSpanParts {
-		for _, part := range parts {
-			e.marks = append(e.marks, canonical.Mark{Value: part})
-		}
-	}
-	e.structured = canonical.AppendMarked(e.structured[:0], v, e.marks)
-	e.ev.Structured = e.structured
-	return e.marks
-}
-
-func (e *emitter) wholeSpan() sdkplugin.Value {
-	e.whole[0] = sdkplugin.Span{Length: uint32(len(e.ev.Structured))}
-	return sdkplugin.Value{Present: true, Spans: e.whole[:]}
-}
-
-// pieces makes a value of what store marked.
-func (e *emitter) pieces(marks []canonical.Mark, quoted bool) sdkplugin.Value {
-	e.spans = e.spans[:0]
-	for _, m := range marks {
-		e.spans = append(e.spans, sdkplugin.Span{Offset: uint32(m.Start), Length: uint32(m.End - m.Start), Quoted: quoted})
-	}
-	return sdkplugin.Value{Present: true, Spans: e.spans}
-}
-
-// join returns texts joined with LF.
-func (e *emitter) join(parts []canonical.Value) []byte {
-	e.joint = e.joint[:0]
-	for i, part := range parts {
-		if i > 0 {
-			e.joint = append(e.joint, '\n')
-		}
-		e.joint = part.AppendStr(e.joint)
-	}
-	return e.joint
+	e.Event.Body = sdkplugin.Inline(text)
 }
 
 // called makes the draft a call, if both its id and its tool are known.
 func (e *emitter) called(id, tool []byte, arguments sdkplugin.Capture) {
-	if len(tool) == 0 || len(tool) > sdkplugin.MaxString || !e.setCallID(id) {
+	if len(tool) == 0 || len(tool) > sdkplugin.MaxString || !e.SetCallID(id) {
 		return
 	}
-	e.invocation = sdkplugin.Invocation{Tool: texts.View(tool), Arguments: arguments, StartedAt: e.ev.At}
-	e.ev.Invocation = &e.invocation
+	e.Invocation = sdkplugin.Invocation{Tool: texts.View(tool), Arguments: arguments, StartedAt: e.Event.At}
+	e.Event.Invocation = &e.Invocation
 }
 
 // silent gives the draft of a result the empty text that it has; a capture cannot lean on a body that says nothing.
 func (e *emitter) silent() sdkplugin.Capture {
-	e.ev.Body = sdkplugin.Inline("")
-	return sdkplugin.Present(e.ev.Body)
+	e.Event.Body = sdkplugin.Inline("")
+	return sdkplugin.Present(e.Event.Body)
 }
 
 // returned makes the draft the result of a call, if the id of that is known.
 func (e *emitter) returned(id []byte, status string, text, structured sdkplugin.Capture) {
-	if !e.setCallID(id) {
+	if !e.SetCallID(id) {
 		return
 	}
-	e.result = sdkplugin.Result{Status: status, CompletedAt: e.ev.At, Text: text, Structured: structured}
-	e.ev.Result = &e.result
-}
-
-// setCallID sets the id of a call, unless it is empty or too long for a key.
-func (e *emitter) setCallID(id []byte) bool {
-	const head = 1 + 8
-	if len(id) == 0 || len(id)+head > sdkplugin.MaxTypedKey {
-		return false
-	}
-	e.callKey = sdkplugin.AppendUtf8(e.callKey[:0], id)
-	e.ev.CallID = e.callKey
-	return true
+	e.Result = sdkplugin.Result{Status: status, CompletedAt: e.Event.At, Text: text, Structured: structured}
+	e.Event.Result = &e.Result
 }
 
 // give finishes the draft and hands it out.
 func (e *emitter) give(key sdkplugin.NativeKey) error {
-	e.ev.Key, e.ev.Facts = key, e.walk.List
-	e.learned.time(e.ev.At)
+	e.Event.Key, e.Event.Facts = key, e.walk.List
+	e.learned.Times.Learn(e.Event.At)
 	if e.out == nil {
 		return nil
 	}
 	if err := e.declare(); err != nil {
 		return err
 	}
-	e.ev.Session = e.session
+	e.Event.Session = e.session
 	e.fit()
-	return e.out.Event(&e.ev)
+	return e.out.Event(&e.Event)
 }
 
 // fit leaves the structured content out of an event that would be too large with it, and what consisted of its pieces.
 func (e *emitter) fit() {
-	if len(e.ev.Structured)+len(e.ev.Body.Bytes) <= sdkplugin.MaxEventContent {
+	if len(e.Event.Structured)+len(e.Event.Body.Bytes) <= sdkplugin.MaxEventContent {
 		return
 	}
-	left := sdkplugin.Omitted(sizeLimit, uint64(len(e.ev.Structured)))
-	if e.ev.Invocation != nil {
-		e.ev.Invocation.Arguments = left
+	left := sdkplugin.Omitted(sizeLimit, uint64(len(e.Event.Structured)))
+	if e.Event.Invocation != nil {
+		e.Event.Invocation.Arguments = left
 	}
-	e.ev.Structured, e.ev.Body = nil, sdkplugin.Inline(callWithoutInput)
-	if e.ev.Type == sdkplugin.ToolOutput {
-		e.ev.Body = sdkplugin.Inline(resultWithoutText)
+	e.Event.Structured, e.Event.Body = nil, sdkplugin.Inline(callWithoutInput)
+	if e.Event.Type == sdkplugin.ToolOutput {
+		e.Event.Body = sdkplugin.Inline(resultWithoutText)
 	}
-	if e.ev.Result != nil {
-		e.ev.Result.Text, e.ev.Result.Structured = left, left
+	if e.Event.Result != nil {
+		e.Event.Result.Text, e.Event.Result.Structured = left, left
 	}
 }
 
 func isRedacted(text []byte) bool { return bytes.Equal(bytes.TrimSpace(text), redacted) }
+
+// factKeys holds the recognised keys, fewer than 64, so that an object with more of them repeats one.
+var factKeys = facts.NewTable(map[sdkplugin.FactKind][]string{
+	sdkplugin.FactToolWorkdir: {"cwd", "workdir", "working_directory"},
+	sdkplugin.FactFile: {"file", "file_path", "filePath", "path", "paths", "old_path", "new_path", "notebook_path", "notebookPath",
+		"target_file", "targetFile", "target_notebook", "absolutePath", "target_directories text", "relative_workspace_path text"},
+	sdkplugin.FactURL:         {"url", "uri", "repository_url", "repositoryUrl", "remote_url"},
+	sdkplugin.FactForge:       {"forge", "forge_url"},
+	sdkplugin.FactProject:     {"project", "project_id", "repository", "repo"},
+	sdkplugin.FactVCS:         {"vcs", "git"},
+	sdkplugin.FactCommit:      {"commit", "commit_id", "commit_sha", "sha"},
+	sdkplugin.FactPullRequest: {"pull_request", "pullRequest", "pr", "pr_id"},
+	sdkplugin.FactCommand:     {"command", "cmd"},
+	sdkplugin.FactBranch:      {"branch", "branch_name"},
+	sdkplugin.FactWorkspace:   {"workspace", "workspace_id"},
+})
+
+// factWalk collects the facts of one event.
+type factWalk struct{ facts.Walk }
+
+// value walks a value.
+func (w *factWalk) value(v canonical.Value) {
+	w.Distinct(&factKeys, v)
+	w.Settle()
+}

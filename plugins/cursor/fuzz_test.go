@@ -14,14 +14,14 @@ import (
 // mapped maps bytes as a transcript and tells what it gave; the recorder checks every event.
 func mapped(t *testing.T, text []byte, isPlain bool) (events, keys []string) {
 	s, r := &scanner{}, &recorder{}
-	s.lines.begin("S", &s.Doc, r)
+	s.begin("S", r)
 	var err error
 	if isPlain {
 		err = s.plain(t.Context(), text)
 	} else {
 		s.Reader.ResetStream(strings.NewReader(string(text)))
 		for err == nil && s.Reader.Next() {
-			err = s.line(s.Reader.Line(), r)
+			err = s.Line(s.Reader.Line(), &s.lines, r)
 		}
 		if lines := uint64(strings.Count(string(text), "\n")); s.Retained+s.Ignored+uint64(len(r.rejections)) != lines {
 			t.Errorf("%d lines, %d retained, %d ignored, %d rejected", lines, s.Retained, s.Ignored, len(r.rejections))

@@ -2,8 +2,6 @@ package cursor
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -69,18 +67,6 @@ func (id sessionID) declaration(parent, root sessionID) sdkplugin.Session {
 		s.Parent, s.Root, s.Scope, s.Relationship = &up, &top, sdkplugin.ScopeSubagent, sdkplugin.RelationshipDelegated
 	}
 	return s
-}
-
-var errForeignAnchor = errors.New("the anchor is none of this provider")
-
-// sessionOf reads the id back from the anchor that the inventory gave its source.
-func sessionOf(anchor sdkplugin.Anchor) (sessionID, error) {
-	head := sdkplugin.NativeAnchor(sessionNamespace, sdkplugin.Key{2})
-	rest, found := strings.CutPrefix(string(anchor), string(head))
-	if !found || len(rest) < 8 || binary.BigEndian.Uint64([]byte(rest)) != uint64(len(rest)-8) || !sessionID(rest[8:]).valid() {
-		return "", errForeignAnchor
-	}
-	return sessionID(rest[8:]), nil
 }
 
 // content is what an event of a transcript says, as far as its id depends on it.

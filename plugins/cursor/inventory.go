@@ -1,13 +1,13 @@
 package cursor
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -58,14 +58,10 @@ type scope struct {
 
 // library is what an inventory found.
 type library struct {
-	routes      []sdkplugin.Route
-	sessions    map[scope]*session
-	list        []*found // those that are taken, by route, then by locator, then by id
-	states      []sdkplugin.RouteState
-	diagnostics []sdkplugin.Diagnostic
-	// What was looked at.
-	directories, files, skippedLinks uint64
-	work                             *jsonl.Work
+	listing.Listing
+	routes   []sdkplugin.Route
+	sessions map[scope]*session
+	list     []*found // those that are taken, by route, then by locator, then by id
 
 	workspaceLock sync.Mutex
 	workspaces    map[int]*workspaces // by route
@@ -78,47 +74,27 @@ func (p *provider) Inventory(ctx context.Context, req sdkplugin.InventoryRequest
 		return err
 	}
 	p.keep(lib)
-	told := listing.Listing{
-		States: lib.states, Diagnostics: lib.diagnostics, Directories: lib.directories, Files: lib.files, SkippedLinks: lib.skippedLinks,
-	}
-	return told.Give(out, len(lib.list), func(i int) sdkplugin.Source { return lib.source(lib.list[i]) })
+	return lib.Give(out, len(lib.list), func(i int) sdkplugin.Source { return lib.source(lib.list[i]) })
 }
 
 // look lists every route and chooses the stores.
 func (p *provider) look(ctx context.Context, routes []sdkplugin.Route) (*library, error) {
 	lib := &library{
-		routes: routes, sessions: map[scope]*session{}, states: make([]sdkplugin.RouteState, len(routes)), work: p.work,
-		workspaces: map[int]*workspaces{},
+		Listing: listing.Listing{Ctx: ctx, Work: p.work}, routes: routes, sessions: map[scope]*session{}, workspaces: map[int]*workspaces{},
 	}
-	for i, route := range routes {
-		state, err := lib.route(ctx, i, route)
-		if err != nil {
-			return nil, err
+	err := lib.Routes(routes, func(i int, directory bool) (sdkplugin.RouteState, error) {
+		switch storeOf(routes[i]) {
+		case cliStore:
+			return lib.cliStores(ctx, i, routes[i], directory)
+		case ideState:
+			return lib.ideState(ctx, i, routes[i], directory)
 		}
-		lib.states[i] = state
+		return lib.transcripts(ctx, i, routes[i], directory)
+	})
+	if err == nil {
+		err = lib.choose(ctx)
 	}
-	if err := lib.choose(ctx); err != nil {
-		return nil, err
-	}
-	return lib, nil
-}
-
-// route lists one route and tells how completely.
-func (l *library) route(ctx context.Context, index int, route sdkplugin.Route) (sdkplugin.RouteState, error) {
-	info, err := os.Stat(route.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return sdkplugin.RouteMissing, nil
-	case err != nil:
-		return sdkplugin.RouteUnreadable, nil
-	}
-	switch storeOf(route) {
-	case cliStore:
-		return l.cliStores(ctx, index, route, info.IsDir())
-	case ideState:
-		return l.ideState(ctx, index, route, info.IsDir())
-	}
-	return l.transcripts(ctx, index, route, info.IsDir())
+	return lib, err
 }
 
 // storeOf tells which store a route is of.
@@ -132,57 +108,21 @@ func storeOf(route sdkplugin.Route) store {
 	return transcripts
 }
 
-// walk reads a tree. A nil tree has its state told.
-func (l *library) walk(ctx context.Context, index int, w jsonl.Walk) (*jsonl.Tree, sdkplugin.RouteState, error) {
-	w.Work = l.work
-	tree, err := w.Run(ctx)
-	var failure *jsonl.Failure
-	switch {
-	case ctx.Err() != nil:
-		return nil, 0, ctx.Err()
-	case vanished(err):
-		return nil, sdkplugin.RouteMissing, nil
-	case errors.As(err, &failure):
-		l.diagnose(index, "", "unreadable", failure.Reason)
-		return nil, sdkplugin.RouteUnreadable, nil
-	case err != nil:
-		return nil, 0, err
-	}
-	l.directories += tree.Directories
-	l.files += uint64(len(tree.Entries))
-	l.skippedLinks += tree.SkippedLinks
-	state := sdkplugin.RouteComplete
-	for _, problem := range tree.Problems {
-		state = sdkplugin.RouteIncomplete
-		l.diagnose(index, problem.Locator, "unreadable", problem.Failure.Reason)
-	}
-	if tree.SkippedNames > 0 {
-		l.diagnose(index, "", "skipped_names", "files whose names are not UTF-8 are left out")
-	}
-	return tree, state, nil
-}
-
-func (l *library) diagnose(route int, locator, code, message string) {
-	l.diagnostics = append(l.diagnostics, sdkplugin.Diagnostic{
-		Severity: sdkplugin.SeverityWarning, Code: code, Message: message, Locator: locator, Route: route,
-	})
-}
-
 func (l *library) transcripts(ctx context.Context, index int, route sdkplugin.Route, isDir bool) (sdkplugin.RouteState, error) {
 	if !isDir {
-		seen, err := jsonl.Observe(route.Path, "", l.work)
+		seen, err := jsonl.Observe(route.Path, "", l.Work)
 		if err != nil {
 			return sdkplugin.RouteUnreadable, nil
 		}
 		return sdkplugin.RouteComplete, l.transcript(ctx, index, route, jsonl.Entry{Observation: seen})
 	}
-	tree, state, err := l.walk(ctx, index, jsonl.Walk{
+	entries, state, err := l.Tree(index, jsonl.Walk{
 		Route: route.Path, Match: transcriptFile(route.Path), Descend: transcriptDir(route.Path),
 	})
-	if tree == nil {
+	if err != nil {
 		return state, err
 	}
-	for _, entry := range tree.Entries {
+	for _, entry := range entries {
 		if err := l.transcript(ctx, index, route, entry); err != nil {
 			return 0, err
 		}
@@ -194,10 +134,10 @@ func (l *library) transcript(ctx context.Context, index int, route sdkplugin.Rou
 	p, ok := placeOf(route.Path, entry.Locator)
 	switch {
 	case !ok:
-		l.diagnose(index, entry.Locator, "not_a_transcript", "the name is not that of a transcript")
+		l.Warn(index, entry.Locator, "not_a_transcript", "the name is not that of a transcript")
 		return nil
 	case p.stray:
-		l.diagnose(index, entry.Locator, "stray_transcript", "the name is not that of the session whose directory it lies in")
+		l.Warn(index, entry.Locator, "stray_transcript", "the name is not that of the session whose directory it lies in")
 		return nil
 	}
 	return l.add(ctx, &found{
@@ -208,25 +148,25 @@ func (l *library) transcript(ctx context.Context, index int, route sdkplugin.Rou
 // cliStores lists a directory of databases, or one database.
 func (l *library) cliStores(ctx context.Context, index int, route sdkplugin.Route, isDir bool) (sdkplugin.RouteState, error) {
 	if !isDir {
-		seen, err := jsonl.Observe(route.Path, "", l.work)
+		seen, err := jsonl.Observe(route.Path, "", l.Work)
 		if err != nil {
 			return sdkplugin.RouteUnreadable, nil
 		}
 		f := &found{store: cliStore, route: index, seen: seen}
-		f.log, _ = jsonl.Observe(route.Path+logSuffix, "", l.work)
-		f.meta, _ = jsonl.Observe(filepath.Join(filepath.Dir(route.Path), storeMetaName), "", l.work)
+		f.log, _ = jsonl.Observe(route.Path+logSuffix, "", l.Work)
+		f.meta, _ = jsonl.Observe(filepath.Join(filepath.Dir(route.Path), storeMetaName), "", l.Work)
 		f.id, f.dirHash = storePlace(route.Path)
 		return sdkplugin.RouteComplete, l.add(ctx, f)
 	}
-	tree, state, err := l.walk(ctx, index, jsonl.Walk{Route: route.Path, Match: storeFile, Descend: storeDir})
-	if tree == nil {
+	entries, state, err := l.Tree(index, jsonl.Walk{Route: route.Path, Match: storeFile, Descend: storeDir})
+	if err != nil {
 		return state, err
 	}
 	beside := map[string]jsonl.Observation{}
-	for _, entry := range tree.Entries {
+	for _, entry := range entries {
 		beside[entry.Locator] = entry.Observation
 	}
-	for _, entry := range tree.Entries {
+	for _, entry := range entries {
 		if path.Base(entry.Locator) != storeName {
 			continue
 		}
@@ -283,4 +223,75 @@ func appendSeen(token []byte, all ...jsonl.Observation) []byte {
 		token = o.AppendToken(token)
 	}
 	return token
+}
+
+// add takes a session in a store. When a store has two of one name, the better one stays.
+func (l *library) add(ctx context.Context, f *found) error {
+	if !f.id.valid() {
+		l.Warn(f.route, f.locator, "unusable_name", "the session has no usable name")
+		return nil
+	}
+	key := scope{string(l.routes[f.route].Lineage), f.id}
+	s := l.sessions[key]
+	if s == nil {
+		s = &session{}
+		l.sessions[key] = s
+	}
+	old := s.in[f.store]
+	if old == nil {
+		s.in[f.store] = f
+		return nil
+	}
+	better, worse := f, old
+	if !f.beats(old) {
+		better, worse = old, f
+	}
+	s.in[f.store] = better
+	if f.seen.SameFile(old.seen) || better.plain != worse.plain {
+		return nil
+	}
+	if f.store == transcripts {
+		same, err := l.prefix(ctx, better, worse)
+		if err != nil || same {
+			return err
+		}
+	}
+	l.Warn(worse.route, worse.locator, "duplicate_session", "another file of the same session is newer and is taken instead")
+	return nil
+}
+
+// beats tells whether a session found later is taken in place of one found earlier: lines before plain text, then the newest,
+// then the longest.
+func (f *found) beats(old *found) bool {
+	if f.plain != old.plain {
+		return old.plain
+	}
+	if f.store == ideState {
+		return f.head.updated > old.head.updated
+	}
+	return cmp.Or(cmp.Compare(f.seen.MtimeNS, old.seen.MtimeNS), cmp.Compare(f.seen.Size, old.seen.Size)) > 0
+}
+
+// choose decides from which store each session is taken.
+func (l *library) choose(ctx context.Context) error {
+	var look scanner
+	for _, s := range l.sessions {
+		for s.taken < ideState && s.in[s.taken] == nil {
+			s.taken++
+		}
+		if s.taken == transcripts && s.in[ideState] != nil {
+			richer, err := l.richer(ctx, &look, s.in[ideState], s.in[transcripts])
+			if err != nil {
+				return err
+			}
+			if richer {
+				s.taken = ideState
+			}
+		}
+		l.list = append(l.list, s.in[s.taken])
+	}
+	slices.SortFunc(l.list, func(a, b *found) int {
+		return cmp.Or(cmp.Compare(a.route, b.route), strings.Compare(a.locator, b.locator), strings.Compare(string(a.id), string(b.id)))
+	})
+	return nil
 }

@@ -2,19 +2,27 @@ package cursor
 
 import (
 	"cmp"
+	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"maps"
+	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/sqlitesnap"
+	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
 // Bounds of what is remembered of one session.
 const (
-	maxModels   = 64
 	maxWorkdirs = 64
 	maxPath     = 4 << 10
 )
@@ -24,24 +32,10 @@ type learned struct {
 	Prompt    string         // the first one, as a title
 	Workspace string         // that a context names
 	Workdirs  map[string]int // directories of shell calls
-	Model     string         // the newest
-	Models    []string       // all, in order
-	Times     span           // of events
-	Tags      span           // stated by contexts
-	Vague     bool           // one of them without a zone
-}
-
-// span is the first and the last of some times in milliseconds.
-type span struct {
-	Known       bool
-	First, Last int64
-}
-
-func (s *span) add(ms int64) {
-	if !s.Known {
-		*s = span{true, ms, ms}
-	}
-	s.First, s.Last = min(s.First, ms), max(s.Last, ms)
+	Models    transcript.Models
+	Times     transcript.Times // of events
+	Tags      transcript.Times // stated by contexts
+	Vague     bool             // one of them without a zone
 }
 
 func newLearned() *learned { return &learned{Workdirs: map[string]int{}} }
@@ -63,14 +57,8 @@ func (l *learned) context(text []byte) {
 		}
 	}
 	if t, ok := tagTimeOf(text); ok && plausible(t.at).Known {
-		l.Tags.add(t.at.UnixMilli())
+		l.Tags.Learn(sdkplugin.At(t.at))
 		l.Vague = l.Vague || !t.zoned
-	}
-}
-
-func (l *learned) time(at sdkplugin.Instant) {
-	if at.Known {
-		l.Times.add(at.Millis)
 	}
 }
 
@@ -85,12 +73,8 @@ func (l *learned) workdir(dir []byte) {
 }
 
 func (l *learned) model(name []byte) {
-	if len(name) == 0 || len(name) > 256 || string(name) == "default" || string(name) == l.Model {
-		return
-	}
-	l.Model = string(name)
-	if len(l.Models) < maxModels && !slices.Contains(l.Models, l.Model) {
-		l.Models = append(l.Models, l.Model)
+	if len(name) <= 256 && string(name) != "default" {
+		l.Models.Learn(name)
 	}
 }
 
@@ -126,7 +110,7 @@ func (c *companion) add(o companion) {
 func (e *emitter) metadata(c *companion, modTimeNS int64) sdkplugin.SessionMetadata {
 	l := e.learned
 	m := sdkplugin.SessionMetadata{
-		Session: e.session, Title: cmp.Or(c.title, l.Prompt), Model: cmp.Or(l.Model, c.model), Models: l.Models,
+		Session: e.session, Title: cmp.Or(c.title, l.Prompt), Model: cmp.Or(l.Models.Newest, c.model), Models: l.Models.All,
 		CWD: c.cwd,
 	}
 	if m.CWD == "" {
@@ -140,9 +124,10 @@ func (e *emitter) metadata(c *companion, modTimeNS int64) sdkplugin.SessionMetad
 	}
 	switch {
 	case l.Times.Known:
-		m.StartedAt, m.EndedAt = sdkplugin.AtMillis(l.Times.First), sdkplugin.AtMillis(l.Times.Last)
+		m.StartedAt, m.EndedAt = l.Times.Span()
 	case l.Tags.Known:
-		m.StartedAt, m.EndedAt, m.ApproximateTimes = sdkplugin.AtMillis(l.Tags.First), sdkplugin.AtMillis(l.Tags.Last), l.Vague
+		m.StartedAt, m.EndedAt = l.Tags.Span()
+		m.ApproximateTimes = l.Vague
 	case c.started > 0:
 		m.StartedAt, m.EndedAt = sdkplugin.AtMillis(c.started), sdkplugin.AtMillis(max(c.started, c.ended))
 	default:
@@ -201,4 +186,116 @@ func named(slug string) bool {
 // absolute tells whether a path is one of any system.
 func absolute(dir string) bool {
 	return strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, `\\`) || len(dir) > 2 && dir[1] == ':' && (dir[2] == '/' || dir[2] == '\\')
+}
+
+var workspaceTables = sqlitesnap.Options{Tables: []sqlitesnap.Table{
+	{Name: "ItemTable", Columns: []string{"value"}, Key: "key", Keys: []string{"composer.composerData"}},
+}}
+
+const maxWorkspaces = 4096
+
+// workspaces tells which directory a session of the editor belongs to.
+type workspaces struct {
+	folders map[string]string    // by the name of the workspace's directory
+	of      map[sessionID]string // the name of the workspace's directory, nil until it is asked for
+	route   string
+}
+
+// workspaceOf returns the directory of a session, "" if nothing tells. The databases of the workspaces are looked at only when a
+// session does not name its workspace, once for all sessions.
+func (l *library) workspaceOf(ctx context.Context, f *found) string {
+	if f.locator == "" {
+		return "" // an exact database: what lies beside it was not granted
+	}
+	l.workspaceLock.Lock()
+	defer l.workspaceLock.Unlock()
+	w := l.workspaces[f.route]
+	if w == nil {
+		w = &workspaces{folders: map[string]string{}, route: l.routes[f.route].Path}
+		w.readFolders(ctx, l)
+		l.workspaces[f.route] = w
+	}
+	if dir := w.folders[f.head.workspace]; dir != "" {
+		return dir
+	}
+	if w.of == nil {
+		w.of = map[sessionID]string{}
+		for _, name := range slices.Sorted(maps.Keys(w.folders)) {
+			if ctx.Err() != nil {
+				w.of = nil
+				return ""
+			}
+			w.readSessions(ctx, name)
+		}
+	}
+	return w.folders[w.of[f.id]]
+}
+
+// readFolders reads the folder of every workspace. What cannot be read names none.
+func (w *workspaces) readFolders(ctx context.Context, l *library) {
+	tree, err := jsonl.Walk{
+		Route: w.route, Work: l.Work,
+		Match: func(locator string) bool {
+			ok, _ := path.Match(workspacesDir+"/*/"+folderName, locator)
+			return ok
+		},
+		Descend: func(locator string) bool { return locator == workspacesDir || path.Dir(locator) == workspacesDir },
+	}.Run(ctx)
+	if err != nil {
+		return
+	}
+	var doc canonical.Doc
+	for _, entry := range tree.Entries[:min(len(tree.Entries), maxWorkspaces)] {
+		text, err := l.small(w.route, entry.Locator)
+		if err != nil || doc.Parse(text) != nil {
+			continue
+		}
+		v := doc.Root().Get("folder")
+		if v.IsNull() {
+			v = doc.Root().Get("workspace")
+		}
+		if folder := pathOfURI(string(v.Str())); folder != "" {
+			w.folders[path.Base(path.Dir(entry.Locator))] = folder
+		}
+	}
+}
+
+// readSessions reads which sessions a workspace lists. A database that cannot be read lists none.
+func (w *workspaces) readSessions(ctx context.Context, name string) {
+	snapshot, err := sqlitesnap.Open(ctx, filepath.Join(w.route, workspacesDir, name, stateName), workspaceTables)
+	if err != nil {
+		return
+	}
+	defer snapshot.Close()
+	var doc canonical.Doc
+	_, _ = snapshot.Get(ctx, "ItemTable", "composer.composerData", []string{"value"}, func(row *sqlitesnap.Row) error {
+		if doc.Parse(row.Cells[0].Bytes) == nil {
+			for composer := range doc.Root().Get("allComposers").Elems {
+				w.of[sessionID(composer.Get("composerId").Str())] = name
+			}
+		}
+		return nil
+	})
+}
+
+// pathOfURI returns the path that a workspace's URI names. That of a file with a list of folders stands for its directory.
+func pathOfURI(uri string) string {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	if scheme != "file" && scheme != "vscode-remote" {
+		return ""
+	}
+	path, err := url.PathUnescape(rest[max(0, strings.IndexByte(rest, '/')):]) // behind the name of a machine
+	if err != nil {
+		return ""
+	}
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' {
+		path = path[1:]
+	}
+	if strings.HasSuffix(path, ".code-workspace") {
+		path = path[:max(0, strings.LastIndexByte(path, '/'))]
+	}
+	if len(path) > 1 {
+		path = strings.TrimSuffix(path, "/")
+	}
+	return path
 }

@@ -25,18 +25,23 @@ type lines struct {
 	texts   []canonical.Value
 }
 
-func (m *lines) begin(id sessionID, doc *canonical.Doc, out sink) {
+// begin makes a scanner ready for a transcript.
+func (s *scanner) begin(id sessionID, out sink) {
+	m := &s.lines
 	m.emitter.begin(id, id.parent(), id.parent(), out)
-	m.doc = doc
+	m.doc, s.Whole = &s.Doc, true
 	if clear(m.occurrences); m.occurrences == nil {
 		m.occurrences = digest.Counter{}
 	}
 }
 
-// record maps one record.
-func (m *lines) record(ordinal uint64, v canonical.Value) (outcome transcript.Outcome, err error) {
+// Known is not asked: nothing is taken out of damaged lines.
+func (m *lines) Known(canonical.Value) bool { return false }
+
+// Record maps one record.
+func (m *lines) Record(at transcript.Place, v canonical.Value) (outcome transcript.Outcome, err error) {
 	r := &m.rec
-	m.ordinal, m.part, m.given = ordinal, 0, 0
+	m.ordinal, m.part, m.given = at.Line.Ordinal, 0, 0
 	defect := r.read(v)
 	if defect == "" {
 		m.at = r.at
@@ -44,9 +49,9 @@ func (m *lines) record(ordinal uint64, v canonical.Value) (outcome transcript.Ou
 	}
 	switch {
 	case defect != "":
-		return transcript.Outcome{Verdict: transcript.Rejected, Detail: defect, PayloadType: shortText(r.typ)}, nil
+		return transcript.Outcome{Rejected: defect, PayloadType: texts.Short(r.typ.Str(), 64)}, nil
 	case m.given > 0:
-		outcome.Verdict = transcript.Retained
+		outcome.Retained = true
 	}
 	return outcome, err
 }
@@ -145,7 +150,7 @@ func roleOf(v canonical.Value) string {
 // text gives an event that is a text and nothing else.
 func (m *lines) text(typ, role string, text []byte) error {
 	m.draft(typ, role, m.sequence(), m.at)
-	m.ev.Body = sdkplugin.Inline(text)
+	m.Event.Body = sdkplugin.Inline(text)
 	return m.give(&content{typ: typ, role: role, tag: "text", text: text})
 }
 
@@ -159,22 +164,22 @@ func (m *lines) call() error {
 		input = b.v.Get("arguments")
 	}
 	m.learned.workdir(input.Get("working_directory").Str())
-	marks := m.store(b.v, input)
-	m.ev.Body = m.wholeSpan()
-	c := content{typ: sdkplugin.ToolCall, role: sdkplugin.RoleAssistant, tag: "tool_call", value: b.v, stored: m.structured}
+	m.Store(b.v, input)
+	m.Event.Body = m.Whole()
+	c := content{typ: sdkplugin.ToolCall, role: sdkplugin.RoleAssistant, tag: "tool_call", value: b.v, stored: m.Event.Structured}
 	var arguments sdkplugin.Capture
 	switch {
 	case b.repeated():
-		m.ev.Structured, m.ev.Body = nil, sdkplugin.Inline(callWithoutInput)
+		m.Event.Structured, m.Event.Body = nil, sdkplugin.Inline(callWithoutInput)
 		arguments = sdkplugin.Unavailable()
 	case !input.IsNull():
-		arguments = sdkplugin.Present(m.pieces(marks, false))
+		arguments = sdkplugin.Present(m.Pieces(m.Marks, false))
 	}
 	if !b.lostID && !b.lostName {
 		m.called(b.str("id"), b.str("name"), arguments)
 		server, tool := b.str("server"), b.str("tool")
-		if m.ev.Invocation != nil && b.v.Get("protocol").StrEquals("mcp") && len(server) > 0 && len(tool) > 0 && max(len(server), len(tool)) <= sdkplugin.MaxString {
-			m.invocation.Protocol, m.invocation.Server, m.invocation.Tool = "mcp", texts.View(server), texts.View(tool)
+		if m.Event.Invocation != nil && b.v.Get("protocol").StrEquals("mcp") && len(server) > 0 && len(tool) > 0 && max(len(server), len(tool)) <= sdkplugin.MaxString {
+			m.Invocation.Protocol, m.Invocation.Server, m.Invocation.Tool = "mcp", texts.View(server), texts.View(tool)
 		}
 	}
 	return m.give(&c)
@@ -188,27 +193,27 @@ func (m *lines) output(v canonical.Value) error {
 	if m.texts = m.texts[:0]; !b.lostContent {
 		m.texts = appendTexts(m.texts, b.v.Get("content"))
 	}
-	marks := m.store(v, m.texts...)
-	c := content{typ: sdkplugin.ToolOutput, role: sdkplugin.RoleTool, tag: "tool_output", value: v, stored: m.structured}
+	m.Store(v, m.texts...)
+	c := content{typ: sdkplugin.ToolOutput, role: sdkplugin.RoleTool, tag: "tool_output", value: v, stored: m.Event.Structured}
 	text, structured, status := sdkplugin.SameAsBody(), sdkplugin.Unavailable(), ""
 	switch {
 	case b.lostContent:
 		text = sdkplugin.Unavailable()
-		m.ev.Body = sdkplugin.Inline(resultWithoutText)
+		m.Event.Body = sdkplugin.Inline(resultWithoutText)
 	case len(m.texts) == 0:
 		text = sdkplugin.Capture{}
-		m.ev.Body = sdkplugin.Inline(resultWithoutText)
+		m.Event.Body = sdkplugin.Inline(resultWithoutText)
 	case len(m.texts) == 1 && len(m.texts[0].Str()) == 0:
 		text = m.silent()
-	case b.repeated() || len(marks) == 0:
-		m.ev.Body = sdkplugin.Inline(m.join(m.texts))
+	case b.repeated() || len(m.Marks) == 0:
+		m.Event.Body = sdkplugin.Inline(m.Join(m.texts))
 	default:
-		m.ev.Body = m.pieces(marks, true)
+		m.Event.Body = m.Pieces(m.Marks, true)
 	}
 	if b.repeated() {
-		m.ev.Structured = nil
+		m.Event.Structured = nil
 	} else {
-		structured = sdkplugin.Present(m.wholeSpan())
+		structured = sdkplugin.Present(m.Whole())
 	}
 	if failed, _ := b.v.Get("is_error").Bool(); failed {
 		status = "error"
@@ -241,7 +246,7 @@ func (m *lines) toolRecord() error {
 // textOf returns what a content says, its texts joined with LF.
 func (m *lines) textOf(content canonical.Value) []byte {
 	m.texts = appendTexts(m.texts[:0], content)
-	return m.join(m.texts)
+	return m.Join(m.texts)
 }
 
 // timeOfTag gives a record without a time of its own the one that its context states with a zone. Ids do not depend on it.

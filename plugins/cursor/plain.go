@@ -108,7 +108,7 @@ func (s *section) body() []byte {
 
 // scanPlain reads a plain-text transcript.
 func (s *scanner) scanPlain(ctx context.Context, req *sdkplugin.ScanRequest, out sink) error {
-	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.lib.work)
+	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.lib.Work)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (s *scanner) scanPlain(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err := out.Begin(sdkplugin.ModeFull); err != nil {
 		return err
 	}
-	s.lines.begin(s.found.id, &s.Doc, out)
+	s.begin(s.found.id, out)
 	ending := sdkplugin.Ending{CertifiedBytes: f.Observation().Size}
 	if ending.CertifiedBytes > maxPlain {
 		ending.CertifiedBytes, ending.ContentDigest = 0, sha256.Sum256(nil)
@@ -232,12 +232,12 @@ var userRole = []byte(`"` + sdkplugin.RoleUser + `"`)
 // prompts counts what the user said in a transcript, and stops when there is enough. Lines that cannot be of a user are not
 // parsed.
 func (s *scanner) prompts(ctx context.Context, l *library, f *found, enough int) (int, error) {
-	file, err := jsonl.Open(l.routes[f.route].Path, f.locator, l.work)
+	file, err := jsonl.Open(l.routes[f.route].Path, f.locator, l.Work)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	s.lines.begin(f.id, &s.Doc, nil)
+	s.begin(f.id, nil)
 	if f.plain {
 		text, err := whole(file, maxPlain)
 		if err == nil {
@@ -252,7 +252,7 @@ func (s *scanner) prompts(ctx context.Context, l *library, f *found, enough int)
 			return 0, context.Cause(ctx)
 		}
 		if line := s.Reader.Line(); bytes.Contains(line.Bytes, userRole) {
-			if err := s.line(line, nil); err != nil {
+			if err := s.Line(line, &s.lines, nil); err != nil {
 				return 0, err
 			}
 		}

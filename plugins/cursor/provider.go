@@ -1,3 +1,18 @@
+// Package cursor reads the history of Cursor: of its editor and of its command line.
+//
+// Vocabulary. Cursor keeps a conversation, a session, in up to three stores. The transcripts are files below a project's
+// `agent-transcripts` directory: JSON Lines now, plain text in older versions; the subagents of a session lie beside it. The CLI
+// store is a small database a session, `store.db`, whose blobs are JSON messages, listed in order by root blobs. The editor's
+// state is one large database, `state.vscdb`, with a head (`composerData`) for each session and one row for each bubble, a
+// message or tool call. Databases of the workspaces tell which directory a session of the editor belongs to. A companion is
+// what the other stores know of a session whose events come from one of them: a title, a directory, times, a model.
+//
+// A session is taken from exactly one store; the inventory, which sees all routes at once, decides which: the transcript, unless
+// the editor's state holds more prompts, then the CLI store, then the editor's state. The ids of sessions are the same in all
+// stores, those of events are not.
+//
+// Cursor documents none of this. Every field is optional and every vocabulary is open. The databases hold logins as well: only
+// the rows of conversations are asked for, by their keys.
 package cursor
 
 import (
@@ -7,6 +22,7 @@ import (
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
 
 // Labels of what is stored. A new parser revision makes the host read every source again; ids stay.
@@ -26,26 +42,19 @@ const (
 	version            = "1.0.0"
 )
 
-// parallelSources bounds the sources read at once, and with it the memory.
-const parallelSources = 4
+// scanners keeps the memory of scans for the next.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 // provider implements sdkplugin.Provider.
 type provider struct {
-	scanners sync.Pool
-	work     *jsonl.Work // counts files and bytes, for tests
+	work *jsonl.Work // counts files and bytes, for tests
 
 	mutex   sync.Mutex
 	library *library // of the last inventory
 }
 
 // New returns the provider of Cursor.
-func New() sdkplugin.Provider { return newProvider(nil) }
-
-func newProvider(work *jsonl.Work) *provider {
-	p := &provider{work: work}
-	p.scanners.New = func() any { return new(scanner) }
-	return p
-}
+func New() sdkplugin.Provider { return &provider{} }
 
 func (p *provider) keep(l *library) {
 	p.mutex.Lock()
@@ -102,10 +111,7 @@ func (p *provider) Describe(_ context.Context, _ sdkplugin.DescribeRequest, resp
 			PathKind: sdkplugin.PathDirectory,
 			Children: []*sdkplugin.RootChild{{Format: transcriptFormat, Role: transcriptsRole, PathKind: sdkplugin.PathDirectory}},
 		},
-		Limits: &sdkplugin.ProviderLimits{
-			MaxRecordBytes: jsonl.MaxLine, MaxSources: jsonl.MaxFiles, MaxDirectories: jsonl.MaxDirectories, MaxDepth: jsonl.MaxDepth,
-			ParallelSources: parallelSources, MemoryBytes: 200 << 20,
-		},
+		Limits: listing.Limits(),
 	}
 	resp.Locations = slices.Concat(
 		places(projectsDir, transcriptFormat, transcriptsRole, transcriptsRole,

@@ -1,7 +1,6 @@
 package cursor
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -109,21 +108,16 @@ func twice(v canonical.Value, names ...string) bool {
 // is tells whether type or event names a kind of record.
 func (r *record) is(kind string) bool { return r.typ.StrEquals(kind) || r.event.StrEquals(kind) }
 
-// Borders of numeric timestamps: at least a milliseconds value is read as milliseconds, at least a seconds value as seconds. No
-// clock shows a time outside of the years 0 to 9999.
+// No clock shows a time outside of the years 0 to 9999.
 const (
-	leastSeconds = 1e9
-	leastMillis  = 1e12
-	mostMillis   = 253402300799999
-	yearZero     = -62167219200000
+	mostMillis = 253402300799999
+	yearZero   = -62167219200000
 )
 
 // plausible returns the instant of a time that a record can have.
 func plausible(t time.Time) sdkplugin.Instant {
 	at := sdkplugin.At(t)
-	if at.Millis < yearZero || at.Millis > mostMillis {
-		return sdkplugin.Instant{}
-	}
+	at.Known = at.Millis >= yearZero && at.Millis <= mostMillis
 	return at
 }
 
@@ -138,14 +132,11 @@ func instant(v canonical.Value) sdkplugin.Instant {
 		}
 		return plausible(t)
 	}
-	f, ok := v.Float64()
-	switch {
-	case !ok || f < leastSeconds || f > mostMillis:
+	ms, ok := texts.Epoch(v)
+	if !ok || ms > mostMillis {
 		return sdkplugin.Instant{}
-	case f < leastMillis:
-		return sdkplugin.AtMillis(int64(math.Floor(f * 1000)))
 	}
-	return sdkplugin.AtMillis(int64(f))
+	return sdkplugin.AtMillis(ms)
 }
 
 // block is one element of a content.

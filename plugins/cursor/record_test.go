@@ -143,7 +143,7 @@ type home struct {
 	list *library
 }
 
-func newHome(t testing.TB) *home { return &home{t: t, dir: t.TempDir(), p: newProvider(nil)} }
+func newHome(t testing.TB) *home { return &home{t: t, dir: t.TempDir(), p: &provider{}} }
 
 func (h *home) routes() []sdkplugin.Route {
 	var routes []sdkplugin.Route

@@ -36,11 +36,8 @@ func (r *rows) start() {
 	r.sum, r.read, r.files, r.model = sha256.New(), 0, canonical.Value{}, nil
 }
 
-// Bounds of the memory that is kept from one session to the next: of a line or value, and of the nodes of its document.
-const (
-	keptBytes = 1 << 20
-	keptNodes = 1 << 16
-)
+// keptBytes is the longest value whose memory is kept from one session to the next.
+const keptBytes = 1 << 20
 
 // took accounts for the bytes of a value and reports progress.
 func (r *rows) took(c *sqlitesnap.Cell) error {
@@ -69,7 +66,7 @@ func (r *rows) text(typ, role string, text []byte) error {
 		return nil
 	}
 	r.draft(typ, role, r.sequence+r.part, r.at)
-	r.ev.Body = sdkplugin.Inline(text)
+	r.Event.Body = sdkplugin.Inline(text)
 	return r.done()
 }
 
@@ -112,14 +109,14 @@ func (r *rows) call(t *tool) error {
 		j = append(j, `"arguments":`...)
 		from := len(j)
 		j = canonical.AppendValue(j, arguments)
-		r.ev.Body = r.piece(from, len(j), false)
-		present = sdkplugin.Present(r.ev.Body)
+		r.Event.Body = r.Between(from, len(j), false)
+		present = sdkplugin.Present(r.Event.Body)
 	} else {
-		r.ev.Body = sdkplugin.Inline(callWithoutInput)
+		r.Event.Body = sdkplugin.Inline(callWithoutInput)
 	}
 	j = member(j, "id", t.id)
 	j = append(member(j, "name", t.name), '}')
-	r.json, r.ev.Structured = j, j
+	r.json, r.Event.Structured = j, j
 	r.called(t.id, t.name, present)
 	return r.done()
 }
@@ -139,27 +136,21 @@ func (r *rows) output(t *tool) error {
 	switch {
 	case text != nil:
 		j = canonical.AppendString(append(comma(j), `"result":`...), text)
-		r.ev.Body = r.piece(from, len(j), true)
+		r.Event.Body = r.Between(from, len(j), true)
 	case !t.result.IsNull():
 		j = canonical.AppendValue(append(comma(j), `"result":`...), t.result)
-		r.ev.Body = r.piece(from, len(j), false)
+		r.Event.Body = r.Between(from, len(j), false)
 	default:
 		capture = sdkplugin.Capture{}
-		r.ev.Body = sdkplugin.Inline(resultWithoutText)
+		r.Event.Body = sdkplugin.Inline(resultWithoutText)
 	}
 	if text != nil && len(text) == 0 {
 		capture = r.silent()
 	}
 	j = append(member(j, "status", []byte(t.status)), '}')
-	r.json, r.ev.Structured = j, j
-	r.returned(t.id, t.status, capture, sdkplugin.Present(r.wholeSpan()))
+	r.json, r.Event.Structured = j, j
+	r.returned(t.id, t.status, capture, sdkplugin.Present(r.Whole()))
 	return r.done()
-}
-
-// piece is a part of the structured content.
-func (r *rows) piece(from, to int, quoted bool) sdkplugin.Value {
-	r.spans = append(r.spans[:0], sdkplugin.Span{Offset: uint32(from), Length: uint32(to - from), Quoted: quoted})
-	return sdkplugin.Value{Present: true, Spans: r.spans}
 }
 
 func member(j []byte, name string, text []byte) []byte {
@@ -185,8 +176,6 @@ func (s *scanner) count() {
 		s.Ignored++
 	}
 }
-
-func titleOf(v canonical.Value) string { return texts.OneLine(v.Str()) }
 
 // reasonOf is the text of a failure without paths and content.
 func reasonOf(err error) string {

@@ -2,12 +2,8 @@ package cursor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 
 	"github.com/agenthistory/ctx/sdkplugin"
-	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/digest"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
@@ -19,13 +15,13 @@ func (p *provider) Scan(ctx context.Context, req sdkplugin.ScanRequest, out *sdk
 	if err != nil {
 		return err
 	}
-	s := p.scanners.Get().(*scanner)
+	s := scanners.Get().(*scanner)
 	err = s.scan(ctx, lib, &req, out)
 	for _, d := range s.diagnostics {
 		out.Diagnostics.Add(d)
 	}
 	if !s.Grown && !s.rows.grown {
-		p.scanners.Put(s)
+		scanners.Put(s)
 	}
 	return err
 }
@@ -41,13 +37,13 @@ type scanner struct {
 }
 
 func (s *scanner) scan(ctx context.Context, lib *library, req *sdkplugin.ScanRequest, out sink) error {
-	id, err := sessionOf(req.Source.Anchor)
+	name, err := req.Source.Anchor.Native(sessionNamespace, 1)
 	if err != nil {
-		return sdkplugin.Fail(sdkplugin.Internal, "%v", err)
+		return err
 	}
 	s.Restart()
 	s.diagnostics = s.diagnostics[:0]
-	known := lib.of(req.Route, id)
+	known := lib.of(req.Route, sessionID(name[0]))
 	if known == nil || lib.pathOf(known.in[known.taken]) != req.Path() {
 		return sdkplugin.Fail(sdkplugin.Vanished, "the session is no longer there")
 	}
@@ -65,13 +61,13 @@ func (s *scanner) scan(ctx context.Context, lib *library, req *sdkplugin.ScanReq
 
 // scanLines reads a transcript, as a whole or from where the last scan ended.
 func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out sink) error {
-	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.lib.work)
+	f, err := jsonl.Open(req.Route.Path, req.Source.Locator, s.lib.Work)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	s.Reader.Reset(f)
-	s.lines.begin(s.found.id, &s.Doc, out)
+	s.begin(s.found.id, out)
 	mode, err := s.resume(ctx, req, f)
 	if err != nil {
 		return err
@@ -79,80 +75,41 @@ func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err := out.Begin(mode); err != nil {
 		return err
 	}
-	if err := s.Lines(ctx, f.Observation().Size, out, func(line *jsonl.Line) error { return s.line(line, out) }); err != nil {
+	if err := s.Map(ctx, f.Observation().Size, &s.lines, out); err != nil {
 		return err
 	}
 	now := *s.found
 	if now.seen, err = f.Recheck(); err != nil {
 		return err
 	}
-	c := s.Reader.Checkpoint()
-	front := frontier{
-		Device: now.seen.Device, FileID: now.seen.FileID, Lines: c.Lines,
-		State: &frontierState{s.lines.occurrences, s.lines.learned},
+	var kept *frontierState
+	if len(s.lines.occurrences) <= maxPrints {
+		kept = &frontierState{s.lines.occurrences, s.lines.learned}
 	}
-	had := s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0
-	return s.end(ctx, &s.lines.emitter, out, had, sdkplugin.Ending{
-		Observation: s.lib.observation(&now), CertifiedBytes: c.Offset, ContentDigest: c.Digest, Frontier: front.encode(),
-	})
-}
-
-// line maps one line; without a sink only the state that it leads to counts. Nothing is taken out of damaged lines.
-func (s *scanner) line(line *jsonl.Line, out sink) (err error) {
-	outcome := transcript.Outcome{Verdict: transcript.Rejected, Detail: "not one JSON object"}
-	switch line.Kind {
-	case jsonl.Blank, jsonl.Padding:
-		outcome = transcript.Outcome{}
-	case jsonl.TooLong:
-		outcome.Detail = "line over 16 MiB"
-	default:
-		s.Parsed++
-		if s.Doc.Parse(line.Bytes) == nil && s.Doc.Root().IsObject() {
-			outcome, err = s.lines.record(line.Ordinal, s.Doc.Root())
-		}
-		s.Grown = s.Grown || len(line.Bytes) > keptBytes || len(s.Doc.Nodes()) > keptNodes
-	}
-	switch {
-	case err != nil:
-		return err
-	case outcome.Verdict == transcript.Retained:
-		s.Retained++
-	case outcome.Verdict == transcript.Ignored:
-		s.Ignored++
-	case out != nil:
-		return out.Reject(sdkplugin.Rejection{Line: line.Ordinal + 1, Detail: outcome.Detail, PayloadType: outcome.PayloadType})
-	}
-	return nil
-}
-
-func shortText(v canonical.Value) string {
-	if text := v.Str(); len(text) <= 64 {
-		return string(text)
-	}
-	return ""
+	ending := s.Ending(now.seen, frontierVersion, "", kept)
+	ending.Observation = s.lib.observation(&now)
+	return s.end(ctx, &s.lines.emitter, out, s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0, ending)
 }
 
 // resume brings reader and mapping behind the certified prefix. When that is no longer there both stand at the start and the
 // mode is full.
 func (s *scanner) resume(ctx context.Context, req *sdkplugin.ScanRequest, f *jsonl.File) (sdkplugin.Mode, error) {
-	front, err := parseFrontier(req.Frontier)
-	if req.Mode != sdkplugin.ModeAppend || err != nil || front.Device != f.Observation().Device || front.FileID != f.Observation().FileID ||
-		len(req.ContentDigest) != sha256.Size {
+	c, state, known, ok := transcript.Resume[frontierState](req, f.Observation(), frontierVersion, "")
+	if !ok {
 		return sdkplugin.ModeFull, nil
 	}
-	c := jsonl.Checkpoint{Offset: req.CertifiedBytes, Lines: front.Lines, Digest: [32]byte(req.ContentDigest)}
 	if same, err := s.Reader.Verify(ctx, c); err != nil || !same {
 		return sdkplugin.ModeFull, err
 	}
-	if front.State != nil {
-		s.lines.occurrences, s.lines.learned = front.State.Occurrences, front.State.Learned
+	if known && state.Occurrences != nil && state.Learned != nil && state.Learned.Workdirs != nil {
+		s.lines.occurrences, s.lines.learned = state.Occurrences, state.Learned
 		return sdkplugin.ModeAppend, nil
 	}
 	// There was no room for the state: the prefix is mapped once more without giving its events.
 	out := s.lines.out
 	s.lines.out = nil
 	s.Reader.Reset(f)
-	err = s.Lines(ctx, c.Offset, nil, func(line *jsonl.Line) error { return s.line(line, nil) })
+	err := s.Map(ctx, c.Offset, &s.lines, nil)
 	s.Retained, s.Ignored, s.lines.out = 0, 0, out
 	if err == nil && s.Reader.Checkpoint() != c {
 		err = &jsonl.Failure{Class: jsonl.Changed, Reason: "the file was rewritten during the scan"}
@@ -170,8 +127,7 @@ func (s *scanner) endRows(ctx context.Context, out sink) error {
 
 // end certifies what was read and describes the session, if it has an event.
 func (s *scanner) end(ctx context.Context, e *emitter, out sink, had bool, ending sdkplugin.Ending) error {
-	out.Retain(s.Retained)
-	out.Ignore(s.Ignored)
+	s.Tell(out)
 	if had {
 		if err := e.declare(); err != nil {
 			return err
@@ -217,50 +173,13 @@ func (s *scanner) diagnose(code, message string) {
 	})
 }
 
-// frontier is what an append needs: which file was read, how many lines, and the state of the mapping if there is room for it.
-type frontier struct {
-	Version        int
-	Device, FileID uint64
-	Lines          uint64
-	State          *frontierState `json:",omitempty"`
-}
-
+// frontierState is what an append needs to know of the lines before it; with too many prints it is left out.
 type frontierState struct {
 	Occurrences digest.Counter
 	Learned     *learned
 }
 
-// maxFrontier is the longest frontier that is written; maxPrints is how many digests it may hold.
 const (
-	maxFrontier     = 48 << 10
 	maxPrints       = 1 << 10
-	frontierVersion = 1
+	frontierVersion = 2
 )
-
-func (f frontier) encode() []byte {
-	f.Version = frontierVersion
-	if len(f.State.Occurrences) > maxPrints {
-		f.State = nil
-	}
-	dst, err := json.Marshal(f)
-	if f.State != nil && (err != nil || len(dst) > maxFrontier) {
-		f.State = nil
-		dst, _ = json.Marshal(f) // numbers
-	}
-	return dst
-}
-
-var errFrontier = errors.New("the frontier is none of this provider")
-
-func parseFrontier(src []byte) (f frontier, err error) {
-	if err = json.Unmarshal(src, &f); err != nil {
-		return frontier{}, err
-	}
-	if f.Version != frontierVersion || f.State != nil && (f.State.Occurrences == nil || f.State.Learned == nil) {
-		return frontier{}, errFrontier
-	}
-	if f.State != nil && f.State.Learned.Workdirs == nil {
-		f.State.Learned.Workdirs = map[string]int{}
-	}
-	return f, nil
-}

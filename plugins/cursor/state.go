@@ -58,15 +58,15 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 	if isDir {
 		locator = globalDir + "/" + stateName
 	}
-	seen, err := jsonl.Observe(route.Path, locator, l.work)
+	seen, err := jsonl.Observe(route.Path, locator, l.Work)
 	if err != nil {
 		if vanished(err) {
 			return sdkplugin.RouteComplete, nil
 		}
-		l.diagnose(index, locator, "unreadable", "the state of the editor cannot be looked at")
+		l.Warn(index, locator, "unreadable", "the state of the editor cannot be looked at")
 		return sdkplugin.RouteIncomplete, nil
 	}
-	l.files++
+	l.Files++
 	var heads *headReader
 	err = patiently(func() (err error) {
 		heads, err = readHeads(ctx, filepath.Join(route.Path, filepath.FromSlash(locator)))
@@ -76,7 +76,7 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		l.diagnose(index, locator, "unreadable", reasonOf(err))
+		l.Warn(index, locator, "unreadable", reasonOf(err))
 		return sdkplugin.RouteIncomplete, nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(heads.byID)) {
@@ -85,7 +85,7 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 		}
 	}
 	if heads.rejected > 0 {
-		l.diagnose(index, locator, "unreadable_sessions", "heads of sessions that are no JSON or too long are left out")
+		l.Warn(index, locator, "unreadable_sessions", "heads of sessions that are no JSON or too long are left out")
 		return sdkplugin.RouteIncomplete, nil // such a session is not gone
 	}
 	return sdkplugin.RouteComplete, nil
@@ -168,7 +168,7 @@ func (r *headReader) composer(id sessionID, c *sqlitesnap.Cell, children map[ses
 			h.prompts++
 		}
 	}
-	h.title = titleOf(v.Get("name"))
+	h.title = texts.OneLine(v.Get("name").Str())
 	h.model = modelName(v.Get("modelConfig").Get("modelName"))
 	h.started, h.ended = instant(v.Get("createdAt")).Millis, instant(v.Get("lastUpdatedAt")).Millis
 	h.updated = max(h.started, h.ended)
@@ -200,7 +200,7 @@ func (r *headReader) headers(ctx context.Context) error {
 		if parent := sessionID(v.Get("subagentInfo").Get("parentComposerId").Str()); parent.valid() && parent != sessionID(row.Key) {
 			h.parent = parent
 		}
-		h.add(companion{title: titleOf(v.Get("name")), cwd: dir})
+		h.add(companion{title: texts.OneLine(v.Get("name").Str()), cwd: dir})
 		return nil
 	})
 }
@@ -219,7 +219,7 @@ func isUser(typ canonical.Value) bool {
 }
 
 func modelName(v canonical.Value) string {
-	if name := shortText(v); name != "default" {
+	if name := texts.Short(v.Str(), 64); name != "default" {
 		return name
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/sqlitesnap"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 var storeTables = sqlitesnap.Options{Tables: []sqlitesnap.Table{
@@ -53,7 +54,7 @@ func (r *rows) storeMeta(l *library, f *found, c *companion) error {
 	if err == nil && r.doc.Parse(text) == nil {
 		v := r.doc.Root()
 		c.add(companion{
-			title: titleOf(v.Get("title")), cwd: string(v.Get("cwd").Str()),
+			title: texts.OneLine(v.Get("title").Str()), cwd: string(v.Get("cwd").Str()),
 			started: instant(v.Get("createdAtMs")).Millis, ended: instant(v.Get("updatedAtMs")).Millis,
 		})
 	}
@@ -72,7 +73,7 @@ func (r *rows) storeRow(ctx context.Context, snapshot *sqlitesnap.Snapshot, c *c
 		}
 		v := r.doc.Root()
 		c.add(companion{
-			title: titleOf(v.Get("name")), cwd: string(v.Get("workspacePath").Str()), model: modelName(v.Get("lastUsedModel")),
+			title: texts.OneLine(v.Get("name").Str()), cwd: string(v.Get("workspacePath").Str()), model: modelName(v.Get("lastUsedModel")),
 			started: instant(v.Get("createdAt")).Millis,
 		})
 		return nil
@@ -247,7 +248,7 @@ func (r *rows) element(role string, b, text canonical.Value) error {
 		}
 		if t.result.IsNull() {
 			if parts := appendTexts(nil, b.Get("experimental_content")); len(parts) > 0 {
-				t.text = r.join(parts)
+				t.text = r.Join(parts)
 			}
 		}
 		return r.output(&t)

@@ -47,7 +47,7 @@ func TestState(t *testing.T) {
 	if !slices.Equal(r.events, want) || len(r.rejections) != 1 || len(r.notes) != 1 || r.notes[0].Code != "partial_session" {
 		t.Errorf("events\n got %q\nwant %q\n%q %+v", r.events, want, r.rejections, r.notes)
 	}
-	if got := ids(h.list); !slices.Equal(got, []string{"S from state"}) || h.list.states[3] != sdkplugin.RouteIncomplete {
+	if got := ids(h.list); !slices.Equal(got, []string{"S from state"}) || h.list.States[3] != sdkplugin.RouteIncomplete {
 		t.Errorf("%q", got)
 	}
 	m := r.metadata()
@@ -199,8 +199,8 @@ func TestOneStoreEach(t *testing.T) {
 	if got := ids(list); slices.Contains(got, "A from transcript") || slices.Contains(got, "BC from store") {
 		t.Errorf("%q", got)
 	}
-	if list.states[0] != sdkplugin.RouteComplete || list.states[1] != sdkplugin.RouteMissing {
-		t.Errorf("%v", list.states)
+	if list.States[0] != sdkplugin.RouteComplete || list.States[1] != sdkplugin.RouteMissing {
+		t.Errorf("%v", list.States)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestSecrets(t *testing.T) {
 		r, err := h.try(context.Background(), source, nil)
 		fmt.Fprintf(&out, "%s %s %+v %q %q %+v %v\n", source.Locator, source.Observation, r, r.events, r.keys, r.ending, err)
 	}
-	fmt.Fprintf(&out, "%+v", h.list.diagnostics)
+	fmt.Fprintf(&out, "%+v", h.list.Diagnostics)
 	for _, secret := range []string{"planted-secret", hex.EncodeToString([]byte("planted-secret"))} {
 		if strings.Contains(out.String(), secret) {
 			t.Errorf("%q came out", secret)
@@ -317,8 +317,8 @@ func TestDamagedDatabases(t *testing.T) {
 	h.write(cliDir+"B/store.db", strings.Repeat("no database ", 100))
 	h.write(stateFile, strings.Repeat("no database ", 100))
 	list := h.look()
-	if got := ids(list); !slices.Equal(got, []string{"A from transcript", "B from store"}) || list.states[3] != sdkplugin.RouteIncomplete {
-		t.Errorf("%q %v", got, list.states)
+	if got := ids(list); !slices.Equal(got, []string{"A from transcript", "B from store"}) || list.States[3] != sdkplugin.RouteIncomplete {
+		t.Errorf("%q %v", got, list.States)
 	}
 	if r := h.scan("A", nil); len(r.events) != 1 || len(r.notes) != 1 || r.notes[0].Code != "companion_unread" {
 		t.Errorf("%q %+v", r.events, r.notes)
@@ -329,8 +329,8 @@ func TestDamagedDatabases(t *testing.T) {
 	}
 	h.remove(stateFile)
 	h.database(stateFile, "CREATE TABLE other(x)")
-	if list := h.look(); list.states[3] != sdkplugin.RouteComplete {
-		t.Errorf("%v", list.states)
+	if list := h.look(); list.States[3] != sdkplugin.RouteComplete {
+		t.Errorf("%v", list.States)
 	}
 }
 

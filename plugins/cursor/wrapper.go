@@ -59,19 +59,9 @@ func promptTitle(text []byte) string {
 	return texts.OneLine(text)
 }
 
-// between returns the text inside the first pair of tags, nil if there is none.
-func between(text []byte, name string) []byte {
-	_, rest, _ := bytes.Cut(text, []byte("<"+name+">"))
-	inside, _, found := bytes.Cut(rest, []byte("</"+name+">"))
-	if !found {
-		return nil
-	}
-	return bytes.TrimSpace(inside)
-}
-
 // workspacePath returns the directory that the context of a text names.
 func workspacePath(text []byte) string {
-	_, rest, found := bytes.Cut(between(text, "user_info"), []byte("Workspace Path:"))
+	_, rest, found := bytes.Cut(texts.Between(text, "<user_info>", "</user_info>"), []byte("Workspace Path:"))
 	if !found {
 		return ""
 	}
@@ -92,7 +82,7 @@ var (
 
 // tagTimeOf reads the timestamp tag of a context: `Tuesday, Jul 28, 2026, 12:06 PM (UTC+2)`.
 func tagTimeOf(text []byte) (t tagTime, ok bool) {
-	stated := string(between(text, "timestamp"))
+	stated := string(bytes.TrimSpace(texts.Between(text, "<timestamp>", "</timestamp>")))
 	if stated == "" || len(stated) > 128 {
 		return t, false
 	}

@@ -212,16 +212,16 @@ func TestMarks(t *testing.T) {
 	marks := []Mark{
 		{Value: r.Get("input")},
 		{Value: r.Get("input").Get("b").Elem(1).Get("k")},
-		{Value: r.Get("big"), Replace: []byte(`{"omitted":"binary"}`)},
+		{Value: r.Get("big")},
 		{Value: d.At(firstIndex(r, "id"))},
 		{Value: r},
 	}
 	got := string(AppendMarked([]byte("##"), r, marks))
-	want := `##{"big":{"omitted":"binary"},"id":5,"input":{"b":[true,{"k":"A"}],"z":1},"name":"x"}`
+	want := `##{"big":"AAAA","id":5,"input":{"b":[true,{"k":"A"}],"z":1},"name":"x"}`
 	if got != want {
 		t.Fatalf("got  %s\nwant %s", got, want)
 	}
-	for i, span := range []string{`{"b":[true,{"k":"A"}],"z":1}`, `"A"`, `{"omitted":"binary"}`, "", want[2:]} {
+	for i, span := range []string{`{"b":[true,{"k":"A"}],"z":1}`, `"A"`, `"AAAA"`, "", want[2:]} {
 		m := marks[i]
 		if m.Found != (span != "") || got[m.Start:m.End] != span {
 			t.Errorf("mark %d: found %v, %q, want %q", i, m.Found, got[m.Start:m.End], span)
@@ -380,4 +380,18 @@ func FuzzString(f *testing.F) {
 			t.Fatalf("Unquote(%q) = %q, reference %q, %v", s, decoded, want, ref)
 		}
 	})
+}
+
+func TestTooManyValues(t *testing.T) {
+	t.Parallel()
+	fits := []byte("[1" + strings.Repeat(",1", MaxValues-2) + "]")
+	var d Doc
+	if err := d.Parse(fits); err != nil || len(d.Nodes()) != MaxValues {
+		t.Errorf("%d values: %v", len(d.Nodes()), err)
+	}
+	var syntax *SyntaxError
+	more := append(fits[:len(fits)-1], ",1]"...)
+	if err := d.Parse(more); !errors.As(err, &syntax) || syntax.Code != TooMany || cap(d.Nodes()) != MaxValues {
+		t.Errorf("room for %d values: %v", cap(d.Nodes()), err)
+	}
 }

@@ -30,6 +30,9 @@ const MaxDepth = 128
 // MaxSize is the longest text in bytes that a Doc parses; spans are 32 bits wide.
 const MaxSize = 1<<31 - 1
 
+// MaxValues is how many values one text may hold: at 28 bytes each, their nodes take at most 56 MiB.
+const MaxValues = 1 << 21
+
 // Kind is the JSON type of a value. Zero stands for no value at all.
 type Kind uint8
 
@@ -49,7 +52,7 @@ const (
 const (
 	flagEscaped    uint8 = 1 << iota // a string literal with at least one escape
 	flagKeyEscaped                   // the same of the member's key
-	flagFloat                        // a number with fraction or exponent, or -0
+	flagFloat                        // a number with fraction or exponent, or -0, or a container that holds one
 	flagLoose                        // the raw bytes are not known to be the canonical form
 	flagKeyLoose                     // the same of the member's key
 	flagUnsorted                     // an object whose keys do not ascend strictly

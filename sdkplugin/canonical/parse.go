@@ -15,12 +15,14 @@ const (
 	Control               // a raw control character inside a string
 	TooDeep               // nested deeper than MaxDepth
 	TooLarge              // longer than MaxSize
+	TooMany               // more than MaxValues values
 	Trailing              // a complete value with something behind it
 )
 
 var reasons = [...]string{
 	Malformed: "malformed value", NotUTF8: "invalid UTF-8", Control: "control character in a string",
-	TooDeep: "nested too deep", TooLarge: "text too large", Trailing: "bytes behind the value",
+	TooDeep: "nested too deep", TooLarge: "text too large", TooMany: "too many values",
+	Trailing: "bytes behind the value",
 }
 
 // SyntaxError says why and where (byte offset) a text was refused.
@@ -45,7 +47,7 @@ func (d *Doc) Parse(src []byte) error {
 	if len(src) > longText {
 		// Every value but the first follows one of these. Growing step by step would take twice the memory of millions of values.
 		most := 1 + bytes.Count(src, []byte(",")) + bytes.Count(src, []byte("[")) + bytes.Count(src, []byte("{"))
-		if cap(d.nodes) < most {
+		if most = min(most, MaxValues); cap(d.nodes) < most {
 			d.nodes = make([]Node, 0, most)
 		}
 	}
@@ -94,8 +96,11 @@ func (d *Doc) fail(code Code, offset int) int {
 
 // value reads the value that starts at pos, appends its nodes and returns the position behind it, or -1.
 func (d *Doc) value(pos, depth int) int {
-	if pos >= len(d.src) {
+	switch {
+	case pos >= len(d.src):
 		return d.fail(Malformed, pos)
+	case len(d.nodes) == MaxValues:
+		return d.fail(TooMany, pos)
 	}
 	switch c := d.src[pos]; c {
 	case '"':
@@ -127,7 +132,7 @@ func (d *Doc) value(pos, depth int) int {
 			return d.fail(Malformed, ^end)
 		}
 		if float {
-			return d.leaf(Number, pos, end, flagFloat|flagLoose)
+			return d.leaf(Number, pos, end, flagFloat)
 		}
 		return d.leaf(Number, pos, end, 0)
 	}
@@ -173,7 +178,7 @@ func (d *Doc) array(pos, depth int) int {
 			return pos
 		}
 		count++
-		flags |= d.nodes[child].flags & flagLoose
+		flags |= d.nodes[child].flags & (flagLoose | flagFloat)
 		pos = d.gap(pos, &flags)
 		if pos >= len(d.src) {
 			return d.fail(Malformed, pos)
@@ -211,6 +216,7 @@ func (d *Doc) object(pos, depth int) int {
 		if n.flags&(flagLoose|flagKeyLoose) != 0 {
 			flags |= flagLoose
 		}
+		flags |= n.flags & flagFloat
 		if count > 0 && flags&flagUnsorted == 0 && d.compareKeys(&d.nodes[last], n) >= 0 {
 			flags |= flagUnsorted | flagLoose
 		}

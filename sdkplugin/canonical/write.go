@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"sync"
 )
 
 // ordered is one member of an object that is being sorted: the first eight bytes of its decoded key, big endian, decide most
@@ -13,11 +14,9 @@ type ordered struct {
 	node   uint32
 }
 
-// Mark asks AppendMarked to tell where a value of the document came to stand, and optionally to write something else there.
+// Mark asks AppendMarked to tell where a value of the document came to stand.
 type Mark struct {
 	Value Value
-	// Replace, if not nil, is written in place of the value; it must be canonical JSON.
-	Replace []byte
 	// Start and End are set to the span in the returned slice when the value was written. Found is false for a value that
 	// was not: a member that a later duplicate key overrides, or one outside the value given to AppendMarked.
 	Start, End int
@@ -32,8 +31,7 @@ func AppendValue(dst []byte, v Value) []byte {
 	return v.doc.write(dst, v.index, nil)
 }
 
-// AppendMarked is AppendValue with marks: few of them, for each container looks at all. A mark inside a replaced value is not
-// found.
+// AppendMarked is AppendValue with marks: few of them, for each container looks at all.
 func AppendMarked(dst []byte, v Value, marks []Mark) []byte {
 	for i := range marks {
 		marks[i].Found = false
@@ -58,7 +56,7 @@ func (d *Doc) write(dst []byte, index uint32, marks []Mark) []byte {
 		return d.writeMarked(dst, index, marks)
 	}
 	n := &d.nodes[index]
-	if n.flags&flagLoose == 0 {
+	if n.flags&(flagLoose|flagFloat) == 0 {
 		return append(dst, d.src[n.Start:n.End]...)
 	}
 	switch n.Kind {
@@ -77,20 +75,11 @@ func (d *Doc) write(dst []byte, index uint32, marks []Mark) []byte {
 func (d *Doc) writeMarked(dst []byte, index uint32, marks []Mark) []byte {
 	n := &d.nodes[index]
 	start, inside := len(dst), false
-	var replace []byte
 	for i := range marks {
 		m := &marks[i]
-		switch {
-		case m.Value.doc != d:
-		case m.Value.index == index && m.Replace != nil:
-			replace = m.Replace
-		case m.Value.index > index && m.Value.index < n.Next:
-			inside = true
-		}
+		inside = inside || m.Value.doc == d && m.Value.index > index && m.Value.index < n.Next
 	}
 	switch {
-	case replace != nil:
-		dst = append(dst, replace...)
 	case !inside:
 		dst = d.write(dst, index, nil)
 	case n.Kind == Array:
@@ -210,4 +199,35 @@ func (d *Doc) prefix(n *Node) uint64 {
 	var buf [8]byte
 	copy(buf[:], key)
 	return binary.BigEndian.Uint64(buf[:])
+}
+
+// checked keeps documents for IsCanonical.
+var checked = sync.Pool{New: func() any { return new(Doc) }}
+
+// IsCanonical tells whether src is exactly the canonical form of one JSON value, for checking what another process claims to be
+// canonical. It is one pass over src; the memory for it is kept.
+func IsCanonical(src []byte) bool {
+	d := checked.Get().(*Doc)
+	defer func() {
+		if d.src = nil; cap(d.nodes) <= 1<<16 {
+			checked.Put(d)
+		}
+	}()
+	if d.Parse(src) != nil {
+		return false
+	}
+	root := &d.nodes[0]
+	if root.flags&flagLoose != 0 || root.Start != 0 || int(root.End) != len(src) {
+		return false
+	}
+	if root.flags&flagFloat == 0 {
+		return true
+	}
+	var buf [64]byte
+	for i := range d.nodes {
+		if n := &d.nodes[i]; n.Kind == Number && n.flags&flagFloat != 0 && !bytes.Equal(appendFloat(buf[:0], src[n.Start:n.End]), src[n.Start:n.End]) {
+			return false
+		}
+	}
+	return true
 }

@@ -129,8 +129,7 @@ func (k *kit) scanTwice() string {
 	return ""
 }
 
-// appendEqualsFull lets one session grow twice and compares each time what an
-// append adds with what a full scan says.
+// appendEqualsFull lets one session grow twice and compares each time what an append adds with what a full scan says.
 func (k *kit) appendEqualsFull() string {
 	route, inv := k.listed(1, someRecords)
 	base := k.live().scanAll(k.ctx, route, inv)

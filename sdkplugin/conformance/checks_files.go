@@ -95,8 +95,7 @@ func (k *kit) longLine() string {
 	return k.oneBadLine(record)
 }
 
-// oneBadLine puts a line between good ones: it must be rejected, alone, and
-// named by its place.
+// oneBadLine puts a line between good ones: it must be rejected, alone, and named by its place.
 func (k *kit) oneBadLine(bad []byte) string {
 	clean := k.oneScan(k.history(1, 15))
 	route := k.history(1, 10)
@@ -120,8 +119,7 @@ func (k *kit) oneBadLine(bad []byte) string {
 	return fmt.Sprintf("line %d: %s", r.Line, r.Detail)
 }
 
-// rewrittenPrefix removes a line in the middle, and lets the file grow beyond
-// its old length or stay shorter.
+// rewrittenPrefix removes a line in the middle, and lets the file grow beyond its old length or stay shorter.
 func (k *kit) rewrittenPrefix() string {
 	for _, added := range []int{5, 0} {
 		route := k.history(1, someRecords)
@@ -208,10 +206,9 @@ func (k *kit) linksAndPipes() string {
 const (
 	bigRecords = 16384
 	bigText    = 4 << 10
-	// After a cancellation the provider is looked at this often and this
-	// far apart. At half of the looks it may be running: less is the work of
-	// the runtime, more is work for nobody. Whether it is running or waiting
-	// shows on a busy machine too, where used time would not.
+	// After a cancellation the provider is looked at this often and this far apart. At half of the looks it may be running: less
+	// is the work of the runtime, more is work for nobody. Whether it is running or waiting shows on a busy machine too, where
+	// used time would not.
 	looks     = 20
 	lookEvery = 25 * time.Millisecond
 )
@@ -246,8 +243,7 @@ func (k *kit) cancelledScan() string {
 	return fmt.Sprintf("running at %d of %d looks after the cancellation", busy, looks)
 }
 
-// cancelOnce cancels a scan after its first events and counts at how many
-// looks the provider is busy after that.
+// cancelOnce cancels a scan after its first events and counts at how many looks the provider is busy after that.
 func (k *kit) cancelOnce(route *historyv1.Route, source *historyv1.Source) (busy int, known bool) {
 	p := k.live()
 	ctx, cancel := context.WithCancel(k.ctx)

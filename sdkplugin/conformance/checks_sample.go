@@ -10,8 +10,7 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
-// Sample is a folder (or file) of real history. It is only read; what gets
-// cut and completed are copies.
+// Sample is a folder (or file) of real history. It is only read; what gets cut and completed are copies.
 type Sample struct {
 	Path         string
 	Format, Role string // empty = the first that the provider declares
@@ -81,8 +80,7 @@ func (k *kit) sampleScan() string {
 	return fmt.Sprintf("%d sources listed, %d read, %d failed; %d events, %d records rejected", len(inv.sources), len(jobs), failed, events, rejected)
 }
 
-// sampleAppend cuts copies of the files in half, lets them be read, completes
-// them, and compares reading on with reading in full.
+// sampleAppend cuts copies of the files in half, lets them be read, completes them, and compares reading on with reading in full.
 func (k *kit) sampleAppend() string {
 	route, inv := k.listSample()
 	copied := k.sampleRoute(k.workspace())
@@ -122,8 +120,7 @@ func (k *kit) sampleAppend() string {
 	return fmt.Sprintf("%d of %d files were read on", appended, len(whole))
 }
 
-// scanWhatCan scans everything below a route, in append where there is a base
-// with a frontier, and leaves out what fails.
+// scanWhatCan scans everything below a route, in append where there is a base with a frontier, and leaves out what fails.
 func (k *kit) scanWhatCan(route *historyv1.Route, bases map[string]*transcript) map[string]*transcript {
 	out := map[string]*transcript{}
 	for _, t := range k.live().scan(k.ctx, route, k.live().inventory(k.ctx, route).jobs(bases)...) {

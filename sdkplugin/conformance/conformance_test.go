@@ -16,7 +16,6 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/conformance"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
-	"github.com/agenthistory/ctx/sdkplugin/internal/testprovider"
 )
 
 // defectEnv names the way in which the process started by a test is wrong.
@@ -35,12 +34,12 @@ func TestMain(m *testing.M) {
 	case defect == "stays", strings.HasPrefix(defect, "raw-"):
 		serveRaw(defect)
 	}
-	conformance.Main(m, &testprovider.Provider{Defect: defect})
+	conformance.Main(m, &scribbler{Defect: defect})
 }
 
 // serveRaw serves without the SDK's own server process.
 func serveRaw(defect string) {
-	var p plugin.Plugin = &sdkplugin.GRPCPlugin{Provider: &testprovider.Provider{}}
+	var p plugin.Plugin = &sdkplugin.GRPCPlugin{Provider: &scribbler{}}
 	if defect != "stays" {
 		p = &rawPlugin{server: &rawServer{defect: defect}}
 	}
@@ -88,8 +87,8 @@ func (s *rawServer) Scan(stream grpc.BidiStreamingServer[historyv1.ScanSource, h
 
 func scribble() conformance.Lines {
 	return conformance.Lines{
-		FormatName: testprovider.Format,
-		Role:       testprovider.Role,
+		FormatName: scribbleFormat,
+		Role:       scribbleRole,
 		Name:       func(session int) string { return fmt.Sprintf("p%02d/s%05d.jsonl", session%7, session) },
 		Header:     func(int) []byte { return []byte("{\"kind\":\"header\"}\n") },
 		Line: func(_, record int, text string) []byte {
@@ -209,7 +208,7 @@ func TestSample(t *testing.T) {
 func TestWithoutFixture(t *testing.T) {
 	t.Parallel()
 	report := conformance.Check(context.Background(), conformance.Config{Command: conformance.Self()})
-	if !report.OK() || report.Provider.GetId() != testprovider.ID {
+	if !report.OK() || report.Provider.GetId() != scribbleID {
 		t.Fatalf("%+v", report)
 	}
 	run := []string{"manual_start", "handshake", "describe", "missing_route", "empty_route",

@@ -1,8 +1,8 @@
-// Package conformance checks that a history provider keeps the contract: any
-// provider, in any language, by running its executable as ctx does.
+// Package conformance checks that a history provider keeps the contract: any provider, in any language, by running its executable
+// as ctx does.
 //
-// In the tests of a provider written in Go the test binary serves the provider
-// itself, so that nothing needs to be built or installed:
+// In the tests of a provider written in Go the test binary serves the provider itself, so that nothing needs to be built or
+// installed:
 //
 //	func TestMain(m *testing.M) { conformance.Main(m, acme.New()) }
 //
@@ -20,15 +20,11 @@
 //		})
 //	}
 //
-// Vocabulary. A check is one promise of the contract; it passes, fails, or is
-// not run, always with a reason. A fixture writes histories in the provider's
-// format: it knows how session n with m records looks, and how records get
-// added. Without a fixture only the checks run that need none. A sample is a
-// folder of real history, which needs no fixture and proves less. For a provider
-// in another language CommandFixture asks an executable. A transcript is
-// what one scan of one source said, independent of how it was cut into
-// batches; two scans agree when their transcripts do.
+// Vocabulary. A check is one promise of the contract; it passes, fails, or is not run, always with a reason. A fixture writes
+// histories in the provider's format: it knows how session n with m records looks, and how records get added. Without a fixture
+// only the checks run that need none. A sample is a folder of real history, which needs no fixture and proves less. For a
+// provider in another language CommandFixture asks an executable. A transcript is what one scan of one source said, independent
+// of how it was cut into batches; two scans agree when their transcripts do.
 //
-// Check returns a Report, which is what `ctx plugins test` prints. Run makes a
-// subtest of every check.
+// Check returns a Report, which is what `ctx plugins test` prints. Run makes a subtest of every check.
 package conformance

@@ -10,28 +10,23 @@ import (
 	"strings"
 )
 
-// Fixture writes histories in the format of the provider. Every record gives
-// at least one event.
+// Fixture writes histories in the format of the provider. Every record gives at least one event.
 type Fixture interface {
 	// Route names the format and role of the route that the fixture writes.
 	Route() (format, role string)
-	// Write makes the sessions first..first+count-1 below the directory root,
-	// each with records 0..records-1. What they hold depends on nothing but
-	// these numbers.
+	// Write makes the sessions first..first+count-1 below the directory root, each with records 0..records-1. What they hold
+	// depends on nothing but these numbers.
 	Write(root string, first, count, records int) error
-	// Append adds records have..have+records-1 to a session that holds the
-	// records before them.
+	// Append adds records have..have+records-1 to a session that holds the records before them.
 	Append(root string, session, have, records int) error
 }
 
-// LineFixture is a fixture whose sessions are files of one record per line. It
-// allows the checks of torn and damaged files.
+// LineFixture is a fixture whose sessions are files of one record per line. It allows the checks of torn and damaged files.
 type LineFixture interface {
 	Fixture
 	// File is the path of a session below root, '/' separated.
 	File(session int) string
-	// Record is a record without its line feed, with text somewhere in it
-	// that the provider keeps.
+	// Record is a record without its line feed, with text somewhere in it that the provider keeps.
 	Record(session, record int, text string) ([]byte, error)
 }
 
@@ -103,8 +98,7 @@ func appendFile(path string, content []byte) error {
 	return f.Close()
 }
 
-// CommandFixture asks an executable, so that a provider in any language can
-// bring a fixture. It is run as
+// CommandFixture asks an executable, so that a provider in any language can bring a fixture. It is run as
 //
 //	<command> route                                    prints format and role, separated by a space
 //	<command> write  <root> <first> <count> <records>
@@ -117,7 +111,6 @@ type CommandFixture struct {
 	Command []string
 
 	format, role string
-	lineFiles    bool
 }
 
 // NewCommandFixture runs the command once to learn its route.
@@ -162,8 +155,7 @@ func (c *CommandFixture) File(session int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Record implements LineFixture. Texts too long for a command line are put in
-// place of a mark in a short record.
+// Record implements LineFixture. Texts too long for a command line are put in place of a mark in a short record.
 func (c *CommandFixture) Record(session, record int, text string) ([]byte, error) {
 	const limit = 32 << 10
 	if len(text) <= limit {

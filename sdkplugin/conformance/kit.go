@@ -22,8 +22,7 @@ type Config struct {
 	Sources int
 	// Only names the checks to run; empty = all. What they need runs as well.
 	Only []string
-	// Dir is where histories are written and removed again; empty = a new
-	// temporary directory.
+	// Dir is where histories are written and removed again; empty = a new temporary directory.
 	Dir string
 	// Report is called with every outcome as it comes; nil = not wanted.
 	Report func(Outcome)
@@ -50,8 +49,7 @@ type kit struct {
 	lines     LineFixture // nil when the fixture has no files of lines
 }
 
-// check is one promise. run returns what was measured; it ends early by failf,
-// skipf or must.
+// check is one promise. run returns what was measured; it ends early by failf, skipf or must.
 type check struct {
 	name  string
 	about string
@@ -70,8 +68,7 @@ const (
 	sample
 )
 
-// verdict is what ends a check early, as FailNow ends a test: dozens of steps
-// that each may fail would hide what a check does.
+// verdict is what ends a check early, as FailNow ends a test: dozens of steps that each may fail would hide what a check does.
 type verdict struct {
 	status Status
 	detail string
@@ -99,8 +96,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// Check runs all checks. It returns early, with the rest not run, when ctx is
-// done.
+// Check runs all checks. It returns early, with the rest not run, when ctx is done.
 func Check(ctx context.Context, cfg Config) Report {
 	if cfg.Sources == 0 {
 		cfg.Sources = 10000
@@ -109,8 +105,7 @@ func Check(ctx context.Context, cfg Config) Report {
 	k.lines, _ = cfg.Fixture.(LineFixture)
 	defer func() { k.shared.stop() }()
 	var report Report
-	// A provider that crashes, as some do under these checks, cannot remove
-	// the directory of its socket.
+	// A provider that crashes, as some do under these checks, cannot remove the directory of its socket.
 	if dir, err := os.MkdirTemp("", "ctx-k-"); err == nil {
 		k.sockets = dir
 		defer os.RemoveAll(dir)
@@ -123,8 +118,7 @@ func Check(ctx context.Context, cfg Config) Report {
 		k.dir = dir
 		defer removeAll(dir)
 	}
-	// Links of the temporary directory itself would make every path one
-	// below a link.
+	// Links of the temporary directory itself would make every path one below a link.
 	if dir, err := filepath.EvalSymlinks(k.dir); err == nil {
 		k.dir = dir
 	}
@@ -206,8 +200,7 @@ func (k *kit) location() *historyv1.Location {
 	return nil
 }
 
-// route is the fixture's route at a path, or, without a fixture, the first
-// that the provider declares.
+// route is the fixture's route at a path, or, without a fixture, the first that the provider declares.
 func (k *kit) route(path string) *historyv1.Route {
 	format, role := k.described.Formats[0].Name, k.location().GetRole()
 	if k.cfg.Fixture != nil {
@@ -251,4 +244,39 @@ func removeAll(dir string) {
 		return nil
 	})
 	_ = os.RemoveAll(dir)
+}
+
+// checks in the order in which they run: what needs least comes first, what may kill the provider last.
+var checks = []check{
+	{"manual_start", "started by hand it says so and exits at once", nothing, (*kit).manualStart},
+	{"handshake", "it starts and speaks the protocol within 5 s", nothing, (*kit).handshake},
+	{"describe", "the description is complete, quick, and the same in every process", nothing, (*kit).describe},
+	{"missing_route", "a route that does not exist is reported, never taken for an empty one", description, (*kit).missingRoute},
+	{"empty_route", "an empty directory is a complete inventory without sources", description, (*kit).emptyRoute},
+	{"missing_source", "a source that does not exist fails alone", description, (*kit).missingSource},
+	{"cancelled_call", "a cancelled call leaves the provider usable", description, (*kit).cancelledCall},
+
+	{"inventory_complete", "every session is listed, with valid keys, locators and tokens, in the same order each time", fixture, (*kit).inventoryComplete},
+	{"scan_complete", "every record arrives, counted and certified", fixture, (*kit).scanComplete},
+	{"events_valid", "keys, text, JSON, spans, sizes, order and references are valid", fixture, (*kit).eventsValid},
+	{"scan_twice", "the same bytes give the same events, in any process", fixture, (*kit).scanTwice},
+	{"append_equals_full", "reading on gives what a full read gives", fixture, (*kit).appendEqualsFull},
+	{"observation_changes", "the observation changes when the source does, and only then", fixture, (*kit).observationChanges},
+	{"changed_file", "asked about one file that changed, it gives what a list would, or lists everything", fixture, (*kit).changedFile},
+
+	{"certified_digest", "the digest is the SHA-256 of the certified bytes", lineFixture, (*kit).certifiedDigest},
+	{"torn_tail", "an unfinished record waits and is read once it is complete", lineFixture, (*kit).tornTail},
+	{"damaged_record", "a damaged record is rejected and its neighbours are kept", lineFixture, (*kit).damagedRecord},
+	{"long_line", "a record of 20 MiB is rejected and its neighbours are kept", lineFixture, (*kit).longLine},
+	{"rewritten_prefix", "after a rewrite an append is answered with a full read", lineFixture, (*kit).rewrittenPrefix},
+	{"vanished_file", "a file that is gone fails as vanished, alone", lineFixture, (*kit).vanishedFile},
+	{"unreadable_file", "a file that cannot be read fails, alone", lineFixture, (*kit).unreadableFile},
+	{"links_and_pipes", "links below the route are not followed, pipes are not opened", lineFixture, (*kit).linksAndPipes},
+	{"cancelled_scan", "a cancelled scan stops within 100 ms", lineFixture, (*kit).cancelledScan},
+
+	{"sample_scan", "what the sample lists and holds is valid, and the same when read twice", sample, (*kit).sampleScan},
+	{"sample_append", "reading on in cut files of the sample gives what a full read gives", sample, (*kit).sampleAppend},
+
+	{"many_sources", "thousands of sources are listed and read in one go", fixture, (*kit).manySources},
+	{"host_gone", "it exits when its host goes away", nothing, (*kit).hostGone},
 }

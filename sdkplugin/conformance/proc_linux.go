@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 )
 
-// isRunning tells whether any thread of the process runs or wants to (proc(5),
-// state R).
+// isRunning tells whether any thread of the process runs or wants to (proc(5), state R).
 func isRunning(pid int) (running, known bool) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {

@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -72,4 +74,25 @@ func Run(t *testing.T, cfg Config) {
 			}
 		})
 	}
+}
+
+// selfEnv tells the test binary to be the provider.
+const selfEnv = "CTX_CONFORMANCE_SERVE"
+
+// Main is the body of TestMain of a provider's tests: it runs them, or, in the process that Self starts, serves the provider.
+func Main(m *testing.M, p sdkplugin.Provider) {
+	if os.Getenv(selfEnv) != "" {
+		sdkplugin.Serve(p)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// Self is the command that starts this test binary as the provider.
+func Self() []string {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
+	}
+	return []string{path, "-test.run=^$"}
 }

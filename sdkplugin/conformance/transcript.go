@@ -107,8 +107,7 @@ func (p *process) scan(ctx context.Context, route *historyv1.Route, jobs ...scan
 	for i, job := range jobs {
 		out[i] = &transcript{source: job.source, sessions: map[uint32]*historyv1.Session{}}
 	}
-	// Both directions at once: the provider takes a source only when it has
-	// room for it. A broken stream shows when receiving.
+	// Both directions at once: the provider takes a source only when it has room for it. A broken stream shows when receiving.
 	go func() {
 		for i, job := range jobs {
 			if stream.Send(scanSource(route, uint32(i), job)) != nil {
@@ -231,8 +230,7 @@ func take(out []*transcript, m *historyv1.ScanMessage) error {
 	return nil
 }
 
-// differs compares two transcripts of equal bytes and names the first
-// difference; "" = they agree.
+// differs compares two transcripts of equal bytes and names the first difference; "" = they agree.
 func (t *transcript) differs(u *transcript) string {
 	if !proto.Equal(t.failure, u.failure) {
 		return fmt.Sprintf("failures %v and %v", t.failure, u.failure)
@@ -269,8 +267,8 @@ func (t *transcript) differs(u *transcript) string {
 	return ""
 }
 
-// describeSessions gives every session with its metadata, by its reference:
-// the numbers that stand for sessions on the wire may differ between scans.
+// describeSessions gives every session with its metadata, by its reference: the numbers that stand for sessions on the wire may
+// differ between scans.
 func (t *transcript) describeSessions() map[string]string {
 	out := map[string]string{}
 	byIndex := map[uint32]*historyv1.SessionMetadata{}

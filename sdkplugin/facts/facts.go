@@ -1,35 +1,46 @@
 // Package facts collects the literal facts of events: which strings under which keys of an agent's records name a file, a
 // command, a branch.
 //
-// A Table says what a recognised key names. A Collector holds the facts of one event after another in memory that it keeps:
-// first the base, which every event of a record has (the directory of the session, its branch), then the event's own.
+// A Table says what a recognised key names: each name is listed under its kind, with " text" behind it when only a string under it
+// is a fact. A Collector holds the facts of one event after another in memory that it keeps:
+// first the base, which every event of a record has (the directory of the session, its branch), then the event's own. A Walk is a
+// Collector that takes whole values.
 package facts
 
 import (
+	"strings"
+
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
-// Key is what a string under a recognised key is, and the number of that key as a bit, so that a set of seen keys is one word.
+// Key is what a string under a recognised key is, and the number of that key as a bit, so that a set of keys is one word.
 type Key struct {
-	Kind sdkplugin.FactKind
+	Kind sdkplugin.FactKind // 0: the key names no fact, only where it stands matters
 	Bit  uint64
+	Text bool // only a string under the key is a fact, no list of them
 }
 
 // Table holds at most 64 recognised keys.
 type Table struct {
 	keys    map[string]Key
 	longest int
+	facts   uint64 // keys that name facts
 }
 
-// NewTable numbers the keys of each kind.
+// NewTable numbers the keys of each kind; those of kind 0 are only looked for.
 func NewTable(kinds map[sdkplugin.FactKind][]string) Table {
 	t := Table{keys: map[string]Key{}}
 	for kind, names := range kinds {
 		for _, name := range names {
-			t.keys[name] = Key{kind, 1 << len(t.keys)}
+			k := Key{Kind: kind, Bit: 1 << len(t.keys)}
+			name, k.Text = strings.CutSuffix(name, " text")
+			t.keys[name] = k
 			t.longest = max(t.longest, len(name))
+			if kind != 0 {
+				t.facts |= k.Bit
+			}
 		}
 	}
 	return t
@@ -42,6 +53,14 @@ func (t *Table) Look(name []byte) (Key, bool) {
 	}
 	k, ok := t.keys[string(name)]
 	return k, ok
+}
+
+// Bits returns the set of some keys.
+func (t *Table) Bits(names ...string) (set uint64) {
+	for _, name := range names {
+		set |= t.keys[name].Bit
+	}
+	return set
 }
 
 // Collector collects. The values are views of what they were taken from: valid as long as the record is.
@@ -89,5 +108,53 @@ func (c *Collector) AddValue(kind sdkplugin.FactKind, v canonical.Value) {
 		if element.IsString() {
 			c.Add(kind, element.Str())
 		}
+	}
+}
+
+// Walk collects the facts of whole values, depth first in the order of the text.
+type Walk struct {
+	Collector
+	Named, Twice uint64 // keys that stand anywhere in the value, and twice in one of its objects
+	Most         int    // facts that one object names at most
+}
+
+// Value walks a value.
+func (w *Walk) Value(t *Table, v canonical.Value) {
+	w.Named, w.Twice, w.Most = 0, 0, 0
+	w.walk(t, v)
+}
+
+// Distinct walks a value, which gives no facts when one of its objects names a key of facts twice.
+func (w *Walk) Distinct(t *Table, v canonical.Value) {
+	start := len(w.List)
+	if w.Value(t, v); w.Twice&t.facts != 0 {
+		w.List = w.List[:start]
+	}
+}
+
+func (w *Walk) walk(t *Table, v canonical.Value) {
+	switch v.Kind() {
+	case canonical.Array:
+		for element := range v.Elems {
+			w.walk(t, element)
+		}
+	case canonical.Object:
+		var seen uint64
+		named := 0
+		for key, m := range v.Each {
+			if k, ok := t.Look(key); ok {
+				w.Twice |= seen & k.Bit
+				seen |= k.Bit
+				if k.Kind != 0 {
+					named++
+					if !k.Text || m.IsString() {
+						w.AddValue(k.Kind, m)
+					}
+				}
+			}
+			w.walk(t, m)
+		}
+		w.Named |= seen
+		w.Most = max(w.Most, named)
 	}
 }

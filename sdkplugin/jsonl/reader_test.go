@@ -98,8 +98,8 @@ func TestFraming(t *testing.T) {
 				if c := r.Checkpoint(); c != checkpointOf(tt.in[:tt.certain], len(tt.want)) {
 					t.Errorf("%s: checkpoint %+v does not cover %d bytes", name, c, tt.certain)
 				}
-				if r.Tail() != uint64(len(tt.in)-tt.certain) {
-					t.Errorf("%s: tail %d, want %d", name, r.Tail(), len(tt.in)-tt.certain)
+				if r.tail() != uint64(len(tt.in)-tt.certain) {
+					t.Errorf("%s: tail %d, want %d", name, r.tail(), len(tt.in)-tt.certain)
 				}
 			}
 		})
@@ -199,8 +199,8 @@ func TestLinesLongerThanTheLimit(t *testing.T) {
 		if c := r.Checkpoint(); c != checkpointOf(tt.in[:certain], len(tt.want)) {
 			t.Errorf("%s: wrong digest or offset %d, want %d", tt.name, c.Offset, certain)
 		}
-		if r.Tail() != uint64(len(tt.in)-certain) || r.Next() {
-			t.Errorf("%s: tail %d", tt.name, r.Tail())
+		if r.tail() != uint64(len(tt.in)-certain) || r.Next() {
+			t.Errorf("%s: tail %d", tt.name, r.tail())
 		}
 		if len(r.buf) > lastBuffer {
 			t.Errorf("%s: buffer of %d bytes", tt.name, len(r.buf))
@@ -345,3 +345,5 @@ func TestUndigested(t *testing.T) {
 		t.Errorf("%+v, want %+v", again, whole)
 	}
 }
+
+func (r *Reader) tail() uint64 { return uint64(r.to-r.from) + r.skipped }

@@ -59,9 +59,13 @@ func resume(doc *canonical.Doc, line []byte, from int, known func(canonical.Valu
 			return -1, 0
 		}
 		at = from + next
-		if n, err := doc.ParsePrefix(line[at:]); err == nil && known(doc.Root()) {
+		n, err := doc.ParsePrefix(line[at:])
+		switch syntax, _ := err.(*canonical.SyntaxError); {
+		case err == nil && known(doc.Root()):
 			*starts++
 			return at, n
+		case syntax != nil && syntax.Code == canonical.TooMany:
+			return -1, 0 // so would be the objects inside it, each a long way to go
 		}
 		from = at + 1
 	}

@@ -48,7 +48,6 @@ type Tree struct {
 	Entries        []Entry // ascending by the bytes of the locator
 	Directories    uint64  // directories that were read, the route included
 	Seen           uint64  // names that were seen in them
-	Bytes          uint64  // sum of the sizes of Entries
 	SkippedLinks   uint64  // symbolic links and reparse points, never followed
 	SkippedSpecial uint64  // pipes, sockets and devices
 	SkippedNames   uint64  // names that are not UTF-8 or make a locator longer than MaxLocator
@@ -134,7 +133,6 @@ func (w *walker) merge(part Tree) error {
 	t.Problems = append(t.Problems, part.Problems...)
 	t.Directories += part.Directories
 	t.Seen += part.Seen
-	t.Bytes += part.Bytes
 	t.SkippedLinks += part.SkippedLinks
 	t.SkippedSpecial += part.SkippedSpecial
 	t.SkippedNames += part.SkippedNames
@@ -159,11 +157,6 @@ func (t *Tree) locate(prefix, name string) (locator string, ok bool) {
 	return prefix + name, true
 }
 
-func (t *Tree) add(locator string, seen Observation) {
-	t.Entries = append(t.Entries, Entry{Locator: locator, Observation: seen})
-	t.Bytes += seen.Size
-}
-
 // trouble notes what could not be looked at. Links and special files only count; what is simply gone is no trouble.
 func (t *Tree) trouble(locator string, err error) {
 	switch f := classify(err); {
@@ -178,4 +171,30 @@ func (t *Tree) trouble(locator string, err error) {
 
 func beyond(format string, args ...any) error {
 	return &Failure{Class: Unreadable, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Heads reads the first bytes of many files of one route, at most limit of each, and hands them to each with the place of the
+// file in entries. Files of one directory should stand together, as a walk leaves them: their directory is opened once. each is
+// called by several goroutines at a time, its bytes are valid until it returns; a file that cannot be read is passed over.
+func Heads(ctx context.Context, route string, entries []Entry, limit int, work *Work, each func(place int, head []byte)) error {
+	const least = 64 // entries that are worth a goroutine
+	parts := min(runtime.GOMAXPROCS(0), 1+len(entries)/least)
+	var readers sync.WaitGroup
+	for part := range parts {
+		from, to := part*len(entries)/parts, (part+1)*len(entries)/parts
+		readers.Go(func() {
+			r := headReader{route: route}
+			defer r.close()
+			buf := make([]byte, limit)
+			for place := from; place < to && ctx.Err() == nil; place++ {
+				if n, err := r.read(entries[place].Locator, buf); err == nil {
+					work.fileOpened()
+					work.bytesRead(n)
+					each(place, buf[:n])
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return ctx.Err()
 }

@@ -73,7 +73,7 @@ func (w *walker) entry(part *Tree, dir int, prefix string, entry fs.DirEntry, de
 			return nil
 		}
 		w.Work.fileObserved()
-		part.add(locator, seen)
+		part.Entries = append(part.Entries, Entry{locator, seen})
 	case fs.ModeDir:
 		if w.Descend != nil && !w.Descend(locator) {
 			return nil

@@ -101,12 +101,12 @@ func (w *walker) entry(part *Tree, entry []byte, volume uint64, prefix string, d
 	written := binary.LittleEndian.Uint64(entry[infoWritten:])
 	filetime := windows.Filetime{LowDateTime: uint32(written), HighDateTime: uint32(written >> 32)}
 	w.Work.fileObserved()
-	part.add(locator, Observation{
+	part.Entries = append(part.Entries, Entry{locator, Observation{
 		Size:    binary.LittleEndian.Uint64(entry[infoSize:]),
 		MtimeNS: filetime.Nanoseconds(),
 		Device:  volume,
 		FileID:  binary.LittleEndian.Uint64(entry[infoFileID:]),
-	})
+	}})
 	return nil
 }
 

@@ -12,6 +12,14 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
 )
 
+// Limits are those of a provider that reads files of a directory tree, four of them at once.
+func Limits() *sdkplugin.ProviderLimits {
+	return &sdkplugin.ProviderLimits{
+		MaxRecordBytes: jsonl.MaxLine, MaxSources: jsonl.MaxFiles, MaxDirectories: jsonl.MaxDirectories, MaxDepth: jsonl.MaxDepth,
+		ParallelSources: 4, MemoryBytes: 200 << 20,
+	}
+}
+
 // Listing is one inventory under way.
 type Listing struct {
 	Ctx         context.Context
@@ -22,8 +30,8 @@ type Listing struct {
 	Directories, Files, SkippedLinks uint64
 }
 
-// Look tells what a route is: the state of one that is missing or unreadable, else RouteComplete and whether it is a directory.
-func Look(route string) (state sdkplugin.RouteState, directory bool) {
+// look tells what a route is: the state of one that is missing or unreadable, else RouteComplete and whether it is a directory.
+func look(route string) (state sdkplugin.RouteState, directory bool) {
 	info, err := os.Stat(route)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -32,6 +40,22 @@ func Look(route string) (state sdkplugin.RouteState, directory bool) {
 		return sdkplugin.RouteUnreadable, false
 	}
 	return sdkplugin.RouteComplete, info.IsDir()
+}
+
+// Routes looks at every route and keeps its state. Those that are there are handed to each, which tells how completely one was
+// listed. An error ends the inventory.
+func (l *Listing) Routes(routes []sdkplugin.Route, each func(index int, directory bool) (sdkplugin.RouteState, error)) error {
+	for i, route := range routes {
+		state, directory := look(route.Path)
+		if state == sdkplugin.RouteComplete {
+			var err error
+			if state, err = each(i, directory); err != nil {
+				return err
+			}
+		}
+		l.States = append(l.States, state)
+	}
+	return nil
 }
 
 // Tree walks the tree of a route and tells how completely. An error, that of the context, ends the inventory.

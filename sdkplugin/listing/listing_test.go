@@ -23,7 +23,7 @@ func TestLook(t *testing.T) {
 		dir: {sdkplugin.RouteComplete, true}, file: {sdkplugin.RouteComplete, false},
 		filepath.Join(dir, "missing"): {sdkplugin.RouteMissing, false},
 	} {
-		if state, directory := Look(path); state != want.state || directory != want.directory {
+		if state, directory := look(path); state != want.state || directory != want.directory {
 			t.Errorf("%s: %v, %v", path, state, directory)
 		}
 	}

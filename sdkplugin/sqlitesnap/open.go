@@ -60,9 +60,6 @@ type Snapshot struct {
 	copy       *privateCopy
 }
 
-// Mode tells how the database is reached.
-func (s *Snapshot) Mode() Mode { return s.mode }
-
 // Open opens the database at path. Errors have a class of package sdkplugin; ErrBusy is worth another try. A description of
 // tables that names a credential is a defect of the caller and refused before the file is touched.
 func Open(ctx context.Context, path string, options Options) (*Snapshot, error) {

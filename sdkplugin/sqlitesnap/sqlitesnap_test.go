@@ -222,8 +222,8 @@ func TestModes(t *testing.T) {
 			before := beside(t, path)
 			s := open(t, path, options)
 			got := values(t, s, Prefix("kv", "bubble:", "value"))
-			if s.Mode() != c.mode || len(got) == 0 || got[0] != "bubble:a:1 one" || got[len(got)-1] != c.last {
-				t.Errorf("mode %d, %q", s.Mode(), got)
+			if s.mode != c.mode || len(got) == 0 || got[0] != "bubble:a:1 one" || got[len(got)-1] != c.last {
+				t.Errorf("mode %d, %q", s.mode, got)
 			}
 			if err := s.Verify(); err != nil {
 				t.Error(err)
@@ -504,7 +504,7 @@ func TestCopies(t *testing.T) { // alone: it ends as the process does
 	linger = time.Hour
 	a, b := open(t, path, options), open(t, path, options)
 	dir := a.copy.dir
-	if a.copy != b.copy || a.Mode() != Copied {
+	if a.copy != b.copy || a.mode != Copied {
 		t.Error("two copies of one state")
 	}
 	if info, err := os.Stat(dir); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {

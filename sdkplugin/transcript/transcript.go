@@ -4,7 +4,7 @@ package transcript
 
 import (
 	"context"
-	"errors"
+	"runtime/debug"
 	"sync"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -24,22 +24,18 @@ type Sink interface {
 	End(sdkplugin.Ending) error
 }
 
-// Verdict is what became of a record.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Ignored Verdict = iota
-	Retained
-	Rejected
-)
-
-// Outcome is a verdict, and for a rejected record why and of which type it is.
+// Outcome is what became of a record. The zero one is ignored: understood, with nothing to keep.
 type Outcome struct {
-	Verdict     Verdict
-	Detail      string
-	PayloadType string
+	Retained    bool   // it gave events
+	Rejected    string // why it could not be understood; empty = it could
+	PayloadType string // of a rejected record, if known
 }
+
+// Retained is the outcome of a record that gave events.
+var Retained = Outcome{Retained: true}
+
+// Reject refuses a record.
+func Reject(why string) (Outcome, error) { return Outcome{Rejected: why}, nil }
 
 // Place is where a record stands: its line, and its number among the records of that line (above 0 only in damaged lines).
 type Place struct {
@@ -64,6 +60,7 @@ type Scanner struct {
 	Parsed            uint64 // lines parsed, for tests of the work
 	Grown             bool   // a long line has made the memory large
 	Nested            bool   // lines are mapped while another scanner maps one
+	Whole             bool   // nothing is taken out of damaged lines
 }
 
 // How often a scan reports progress, in bytes, and looks for cancellation, in lines.
@@ -76,13 +73,22 @@ const (
 const (
 	keptLine  = 1 << 20
 	keptNodes = 1 << 16
+	hugeNodes = 1 << 20 // are given back at once
 )
+
+const notAnObject = "not one JSON object"
 
 // longLines is held while a line over keptLine is mapped: its values may take twenty times its own memory, which is there once.
 var longLines sync.Mutex
 
 // Restart sets the counts to zero.
 func (s *Scanner) Restart() { s.Retained, s.Ignored, s.Parsed = 0, 0, 0 }
+
+// Tell gives the counts to the host; rejections were told as they came.
+func (s *Scanner) Tell(out Sink) {
+	out.Retain(s.Retained)
+	out.Ignore(s.Ignored)
+}
 
 // Lines hands the complete lines up to an offset to each. Without a sink there is no progress.
 func (s *Scanner) Lines(ctx context.Context, end uint64, out Sink, each func(*jsonl.Line) error) error {
@@ -113,53 +119,68 @@ func (s *Scanner) Map(ctx context.Context, end uint64, m Mapping, out Sink) erro
 
 // Line maps one line.
 func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
-	reject := func(r sdkplugin.Rejection) error {
-		if out == nil {
-			return nil
-		}
-		r.Line = line.Ordinal + 1
-		return out.Reject(r)
-	}
 	switch line.Kind {
 	case jsonl.Blank, jsonl.Padding:
 		s.Ignored++
 		return nil
 	case jsonl.TooLong:
-		return reject(sdkplugin.Rejection{Detail: "line over 16 MiB"})
+		return reject(out, line, sdkplugin.Rejection{Detail: "line over 16 MiB"})
 	}
 	s.Parsed++
-	nth := 0
-	records := Records
-	if s.Nested {
-		records = recordsOf
-	}
-	torn, defect, err := records(&s.Doc, line.Bytes, m.Known, func(record canonical.Value) error {
-		outcome, err := m.Record(Place{line, nth}, record)
-		nth++
-		switch {
-		case err != nil:
-			return err
-		case outcome.Verdict == Rejected:
-			return reject(sdkplugin.Rejection{Detail: outcome.Detail, PayloadType: outcome.PayloadType})
-		case outcome.Verdict == Retained:
-			s.Retained++
-		default:
-			s.Ignored++
+	if len(line.Bytes) > keptLine {
+		if s.Grown = true; !s.Nested {
+			longLines.Lock()
+			defer longLines.Unlock()
 		}
-		return nil
+	}
+	defer release(&s.Doc)
+	fault := s.Doc.Parse(line.Bytes)
+	switch {
+	case fault == nil && s.Doc.Root().IsObject():
+		return s.take(Place{line, 0}, s.Doc.Root(), m, out)
+	case s.Whole:
+		return reject(out, line, sdkplugin.Rejection{Detail: notAnObject})
+	}
+	nth := 0
+	torn, defect, err := damaged(&s.Doc, line.Bytes, fault, m.Known, func(record canonical.Value) error {
+		nth++
+		return s.take(Place{line, nth - 1}, record, m, out)
 	})
-	s.Grown = s.Grown || len(line.Bytes) > keptLine
 	switch {
 	case err != nil:
 		return err
 	case defect != "":
-		return reject(sdkplugin.Rejection{Detail: defect})
+		return reject(out, line, sdkplugin.Rejection{Detail: defect})
 	case torn >= 0:
-		return reject(sdkplugin.Rejection{
-			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: "not one JSON object",
+		return reject(out, line, sdkplugin.Rejection{
+			Damaged: true, HasOffset: true, ByteOffset: line.Offset + uint64(torn), Detail: notAnObject,
 		})
 	}
 	return nil
+}
+
+// take maps one record and counts what became of it.
+func (s *Scanner) take(at Place, record canonical.Value, m Mapping, out Sink) error {
+	outcome, err := m.Record(at, record)
+	switch {
+	case err != nil:
+		return err
+	case outcome.Rejected != "":
+		return reject(out, at.Line, sdkplugin.Rejection{Detail: outcome.Rejected, PayloadType: outcome.PayloadType})
+	case outcome.Retained:
+		s.Retained++
+	default:
+		s.Ignored++
+	}
+	return nil
+}
+
+func reject(out Sink, line *jsonl.Line, r sdkplugin.Rejection) error {
+	if out == nil {
+		return nil
+	}
+	r.Line = line.Ordinal + 1
+	return out.Reject(r)
 }
 
 // Records hands the records of one line to each: the object the line is, or the ones that a damaged line still holds. A defect
@@ -171,22 +192,35 @@ func Records(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, 
 		longLines.Lock()
 		defer longLines.Unlock()
 	}
-	return recordsOf(doc, line, known, each)
-}
-
-func recordsOf(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
-	defer func() {
-		if cap(doc.Nodes()) > keptNodes {
-			*doc = canonical.Doc{}
-		}
-	}()
+	defer release(doc)
 	fault := doc.Parse(line)
 	if fault == nil && doc.Root().IsObject() {
 		return -1, "", each(doc.Root())
 	}
-	if syntax := new(canonical.SyntaxError); errors.As(fault, &syntax) && syntax.Code == canonical.NotUTF8 {
-		return -1, "not UTF-8", nil
+	return damaged(doc, line, fault, known, each)
+}
+
+// damaged takes what a line that is no object still holds; fault is the error of parsing it.
+func damaged(doc *canonical.Doc, line []byte, fault error, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, defect string, err error) {
+	if syntax, _ := fault.(*canonical.SyntaxError); syntax != nil {
+		switch syntax.Code {
+		case canonical.NotUTF8:
+			return -1, "not UTF-8", nil
+		case canonical.TooMany:
+			return -1, "more values than a line may hold", nil
+		}
 	}
 	recovery, err := jsonl.Recover(doc, line, known, func(_ int, v canonical.Value) error { return each(v) })
 	return recovery.Torn, "", err
+}
+
+// release gives back the memory of a document of many values.
+func release(doc *canonical.Doc) {
+	room := cap(doc.Nodes())
+	if room <= keptNodes {
+		return
+	}
+	if *doc = (canonical.Doc{}); room > hugeNodes {
+		debug.FreeOSMemory() // before the next line asks for as much
+	}
 }

@@ -24,12 +24,12 @@ func (m *mapping) Record(at Place, v canonical.Value) (Outcome, error) {
 	case string(text) == "stop":
 		return Outcome{}, errStop
 	case !v.Has("kind"):
-		return Outcome{Verdict: Rejected, Detail: "no kind", PayloadType: "p"}, nil
+		return Outcome{Rejected: "no kind", PayloadType: "p"}, nil
 	case len(text) == 0:
 		return Outcome{}, nil
 	default:
 		m.got = append(m.got, fmt.Sprintf("%d.%d %s", at.Line.Ordinal, at.Nth, text))
-		return Outcome{Verdict: Retained}, nil
+		return Retained, nil
 	}
 }
 
@@ -127,3 +127,23 @@ func TestLongLines(t *testing.T) {
 		t.Errorf("%d long lines at once", most.Load())
 	}
 }
+
+// TestTooManyValues rejects a line whose values would take more memory than a provider has, torn or whole, and keeps its neighbours.
+func TestTooManyValues(t *testing.T) {
+	t.Parallel()
+	many := `{"type":"known","values":[1` + strings.Repeat(",1", canonical.MaxValues)
+	for line, detail := range map[string]string{many + "]}": "more values than a line may hold", `{"type` + many + "]}": "not one JSON object"} {
+		var s Scanner
+		var out sink
+		s.Reader.ResetStream(strings.NewReader("{}\n" + line + "\n{}\n"))
+		if err := s.Map(context.Background(), 1<<40, everything{}, &out); err != nil || s.Ignored != 2 || len(out.rejected) != 1 || !strings.HasPrefix(out.rejected[0], "2 "+detail) {
+			t.Errorf("%d ignored, %+v: %v", s.Ignored, out.rejected, err)
+		}
+	}
+}
+
+// everything takes any object for a record without anything to keep.
+type everything struct{}
+
+func (everything) Known(canonical.Value) bool                     { return true }
+func (everything) Record(Place, canonical.Value) (Outcome, error) { return Outcome{}, nil }

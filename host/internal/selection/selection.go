@@ -8,6 +8,7 @@ package selection
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -99,12 +100,7 @@ func File(r *lexical.Reader, value string) (*lexical.Set, error) {
 // CustomIdentity returns the documents of provider custom whose native id starts with the given provider key and source id; an
 // empty one is not compared. The identity is no column: every document of the provider is read.
 func CustomIdentity(ctx context.Context, gen *core.Generation, providerKey, sourceID string) (*lexical.Set, error) {
-	custom := -1
-	for i, name := range gen.Manifest().Providers {
-		if name == "custom" {
-			custom = i
-		}
-	}
+	custom := slices.Index(gen.Manifest().Providers, "custom")
 	r := gen.Lexical()
 	found := r.Empty()
 	if custom < 0 {

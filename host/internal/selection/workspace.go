@@ -37,13 +37,14 @@ func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
 	var failed error
 	var facts sync.WaitGroup
 	facts.Go(func() { matches, failed = r.MatchTerms(workspaceFacts, matcher()) })
-	var within []uint32
-	var homeless []placeless
+	var within, homeless []uint32
+	labels := map[uint32]string{} // of the homeless
 	inside := matcher()
 	err := gen.Sessions(func(s *record.Session, _ core.SessionStats) error {
 		switch {
 		case s.Meta.CWD == "":
-			homeless = append(homeless, placelessOf(s))
+			homeless = append(homeless, s.Ordinal)
+			labels[s.Ordinal] = s.Meta.WorkspaceLabel
 		case inside([]byte(s.Meta.CWD)):
 			within = append(within, s.Ordinal)
 		}
@@ -56,57 +57,32 @@ func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
 		return Workspace{}, err
 	}
 	w := Workspace{Matches: matches}
-	labelled, unknown, err := judgePlaceless(r, homeless, encodeLabel(value))
-	if err != nil {
-		return Workspace{}, err
+	var placed, known Ordinals
+	if len(homeless) > 0 {
+		if placed, err = sessionsWith(r, homeless, placeFacts); err == nil {
+			known, err = sessionsWith(r, homeless, workspaceFacts)
+		}
+		if err != nil {
+			return Workspace{}, err
+		}
 	}
-	if within = append(within, labelled...); len(within) > 0 {
+	var unknown []uint32
+	encoded := encodeLabel(value)
+	for _, session := range homeless {
+		switch label := labels[session]; {
+		case label == "" && !known.Has(session):
+			unknown = append(unknown, session)
+		case label != "" && !placed.Has(session) && strings.Contains(foldLabel(label), encoded):
+			within = append(within, session)
+		}
+	}
+	if len(within) > 0 {
 		w.Matches.Or(r.InSessions(within))
 	}
 	if len(unknown) > 0 {
 		w.Unknown = r.InSessions(unknown)
 	}
 	return w, nil
-}
-
-// placeless is a session without a directory of its own.
-type placeless struct {
-	ordinal uint32
-	label   string
-}
-
-func placelessOf(s *record.Session) placeless {
-	return placeless{ordinal: s.Ordinal, label: s.Meta.WorkspaceLabel}
-}
-
-// judgePlaceless returns the sessions that match by label and those whose workspace is unknown.
-func judgePlaceless(r *lexical.Reader, sessions []placeless, encoded string) (labelled, unknown []uint32, err error) {
-	if len(sessions) == 0 {
-		return nil, nil, nil
-	}
-	all := make([]uint32, len(sessions))
-	for i, s := range sessions {
-		all[i] = s.ordinal
-	}
-	placed, err := sessionsWith(r, all, placeFacts)
-	if err != nil {
-		return nil, nil, err
-	}
-	known, err := sessionsWith(r, all, workspaceFacts)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, s := range sessions {
-		switch {
-		case s.label == "":
-			if !known.Has(s.ordinal) {
-				unknown = append(unknown, s.ordinal)
-			}
-		case !placed.Has(s.ordinal) && strings.Contains(foldLabel(s.label), encoded):
-			labelled = append(labelled, s.ordinal)
-		}
-	}
-	return labelled, unknown, nil
 }
 
 // sessionsWith returns those of the sessions that have an event with a fact of one of the fields.
