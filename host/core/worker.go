@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/agenthistory/ctx/host/lexical"
@@ -133,9 +134,9 @@ func (w *workers) loop() {
 			return
 		}
 		s := w.ready[0]
-		w.ready = w.ready[1:]
+		w.ready = slices.Delete(w.ready, 0, 1)
 		b := s.queue[0]
-		s.queue = s.queue[1:]
+		s.queue = slices.Delete(s.queue, 0, 1) // not s.queue[1:], whose array would keep every batch of the source in memory
 		s.running = true
 		sink := w.idle[len(w.idle)-1]
 		w.idle = w.idle[:len(w.idle)-1]
