@@ -167,7 +167,7 @@ func TestSpilledRuns(t *testing.T) {
 			w, err := c.Replace(s.spec())
 			a.must(err)
 			a.must(s.feed(w))
-			for _, k := range c.workers.idle {
+			for _, k := range c.workers.made {
 				a.must(k.entries.flush())
 			}
 			a.must(w.Finish(s.certificate(), nil))
