@@ -40,6 +40,7 @@ var layer = map[string]int{
 // onlyIn names the packages that may import a library directly. Everybody else goes through them, so that the library can be
 // replaced in one place.
 var onlyIn = map[string][]string{
+	"github.com/blugelabs/":                {"host/lexical"},
 	"github.com/blevesearch/vellum":        {"host/lexical"},
 	"github.com/RoaringBitmap/roaring":     {"host/lexical", "host/core"},
 	"github.com/cockroachdb/pebble":        {"host/core"},

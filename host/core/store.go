@@ -113,7 +113,7 @@ const (
 	policyRevision        = 4
 	activityRevision      = 1
 	tokenizerRevision     = 2
-	segmentRevision       = 2 // postings, columns and snapshot files
+	segmentRevision       = 3 // postings, columns and snapshot files
 	storeRevision         = 2 // keys and values of the record store, manifest
 )
 

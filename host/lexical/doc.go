@@ -1,5 +1,5 @@
 // Package lexical is the full-text half of a generation: it turns text into tokens, writes immutable index segments and answers
-// queries over them.
+// queries over them. It is the only package that knows the search engine (bluge), which opens the segments through a plugin for our format.
 //
 // Vocabulary:
 //

@@ -5,18 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring"
+	"github.com/blugelabs/bluge/index"
 )
 
 // Reader answers queries over the segments of one generation. It maps their files; its own memory is small and does not grow with the
 // number of documents, apart from the sets and results it returns. Safe for concurrent use until Close.
 type Reader struct {
-	parts []*part
-	byID  map[uint32]int
-	live  statistics
-	work  workCounter
-	words int // length of a Set
+	parts  []*part
+	byID   map[uint32]int
+	live   statistics
+	work   workCounter
+	engine func() (*index.Snapshot, error) // opened by the first search
+	dir    *generationDirectory
+	words  int // length of a Set
 }
 
 // part is one open segment.
@@ -49,7 +53,10 @@ func OpenReader(dir string, segments []Segment) (*Reader, error) {
 	if len(entries) != len(segments) {
 		return nil, corrupt(fmt.Errorf("%d segments, want %d", len(entries), len(segments)), snapshotPath, "does not match the manifest")
 	}
-	r := &Reader{byID: make(map[uint32]int, len(segments))}
+	r := &Reader{
+		byID: make(map[uint32]int, len(segments)),
+		dir:  &generationDirectory{snapshot: content, segments: make(map[uint64][]byte, len(segments))},
+	}
 	for i, s := range segments {
 		if entries[i].id != s.ID {
 			r.Close()
@@ -60,6 +67,7 @@ func OpenReader(dir string, segments []Segment) (*Reader, error) {
 			return nil, err
 		}
 	}
+	r.engine = sync.OnceValues(r.openEngine)
 	return r, nil
 }
 
@@ -100,6 +108,7 @@ func (r *Reader) openPart(dir string, s Segment, deleted *roaring.Bitmap) error 
 	r.words += p.words()
 	r.live.documents += uint64(s.Searchable)
 	r.live.tokens += s.Tokens
+	r.dir.segments[uint64(s.ID)] = p.file.data
 	return nil
 }
 

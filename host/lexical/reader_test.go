@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -51,6 +52,7 @@ func TestReaderAnswersForItsSegments(t *testing.T) {
 	}
 }
 
+// TestManySegments: the list of segments is longer than the engine's read buffer.
 func TestManySegments(t *testing.T) {
 	t.Parallel()
 	var samples []sample
@@ -102,6 +104,9 @@ func exercise(dir string, segments []Segment) error {
 
 func TestDamageIsAnError(t *testing.T) {
 	dir, segments := damagedIndex(t)
+	var logged bytes.Buffer
+	log.SetOutput(&logged) // the engine logs there what it cannot open
+	defer log.SetOutput(os.Stderr)
 	if err := exercise(dir, segments); err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +148,9 @@ func TestDamageIsAnError(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if logged.Len() > 0 {
+		t.Errorf("logged: %s", logged.Bytes())
 	}
 }
 

@@ -52,6 +52,9 @@ func (r *Reader) Search(ctx context.Context, q Query) (Result, error) {
 	if len(terms)+len(q.Groups) == 0 || r.live.documents == 0 {
 		return Result{}, ctx.Err()
 	}
+	if _, err := r.engine(); err != nil {
+		return Result{}, err
+	}
 	var result Result
 	err = r.rank(ctx, &q, &result)
 	r.work.add(result.Work)

@@ -160,9 +160,8 @@ func TestSegmentHoldsItsDocuments(t *testing.T) {
 	}
 }
 
-// TestLargeSegment has lists of many batches, and gaps of every length.
-func TestLargeSegment(t *testing.T) {
-	t.Parallel()
+// largeSamples have lists of many batches, and gaps of every length.
+func largeSamples() []sample {
 	const documents = 65_536 + 3_000
 	samples := make([]sample, documents)
 	for i := range samples {
@@ -177,7 +176,12 @@ func TestLargeSegment(t *testing.T) {
 		}
 		samples[i] = sample{text: text, row: Row{Eligible: true}, terms: []Term{{EventType, fmt.Appendf(nil, "t%d", i/9000)}}}
 	}
-	compareSegment(t, samples)
+	return samples
+}
+
+func TestLargeSegment(t *testing.T) {
+	t.Parallel()
+	compareSegment(t, largeSamples())
 }
 
 func TestFlushIsDeterministicAndReusesMemory(t *testing.T) {

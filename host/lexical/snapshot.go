@@ -12,8 +12,10 @@ import (
 	"github.com/agenthistory/ctx/host/durable"
 )
 
-// SnapshotFile is the name of the snapshot in a text directory. There is only one: a changed list of segments is a new generation in a new
-// directory.
+// snapshotNumber is the only snapshot a text directory ever has: a changed list of segments is a new generation in a new directory.
+const snapshotNumber = 1
+
+// SnapshotFile is the name of the snapshot in a text directory.
 const SnapshotFile = "000000000001.snp"
 
 // SegmentFile returns the name of a segment's postings.
@@ -22,9 +24,10 @@ func SegmentFile(id uint32) string { return fmt.Sprintf("%012x.seg", id) }
 // ColumnFile returns the name of a segment's columns.
 func ColumnFile(id uint32) string { return fmt.Sprintf("%012x.col", id) }
 
-// A snapshot is a uvarint version and number of segments; per segment its id as a uvarint, and the length and bytes of the roaring bitmap
-// of its deleted documents (length 0: none); CRC-32 (IEEE) of all that as u32be.
-const snapshotVersion = 2
+// snapshotVersion is version 1 of the snapshot format as read by bluge: uvarint version, uvarint segment count; per segment uvarint-long
+// type string, u32be type version, uvarint id, uvarint length and bytes of the roaring bitmap of deleted documents (length 0: none);
+// CRC-32 (IEEE) of all that as u32be.
+const snapshotVersion = 1
 
 // WriteSnapshot writes the list of segments and their deleted documents (those with an entry in deleted) to path, atomically and durably.
 func WriteSnapshot(path string, segments []Segment, deleted map[uint32]*roaring.Bitmap) error {
@@ -42,6 +45,9 @@ func encodeSnapshot(segments []Segment, deleted map[uint32]*roaring.Bitmap) ([]b
 	content := binary.AppendUvarint(nil, snapshotVersion)
 	content = binary.AppendUvarint(content, uint64(len(segments)))
 	for _, s := range segments {
+		content = binary.AppendUvarint(content, uint64(len(segmentType)))
+		content = append(content, segmentType...)
+		content = binary.BigEndian.AppendUint32(content, segmentVersion)
 		content = binary.AppendUvarint(content, uint64(s.ID))
 		var bits []byte
 		if d := deleted[s.ID]; d != nil && !d.IsEmpty() {
@@ -71,7 +77,7 @@ type snapshotEntry struct {
 
 var errSnapshot = errors.New("snapshot is malformed")
 
-// decodeSnapshot accepts only what encodeSnapshot writes.
+// decodeSnapshot is strict: everything that bluge would later trip over is an error here.
 func decodeSnapshot(content []byte) ([]snapshotEntry, error) {
 	const crcBytes = 4
 	if len(content) < crcBytes {
@@ -91,9 +97,11 @@ func decodeSnapshot(content []byte) ([]snapshotEntry, error) {
 	}
 	entries := make([]snapshotEntry, 0, count)
 	for range count {
+		kind := r.take(r.uvarint())
+		version := r.take(4)
 		id := r.uvarint()
 		bits := r.take(r.uvarint())
-		if r.bad || id > 1<<32-1 {
+		if r.bad || string(kind) != segmentType || binary.BigEndian.Uint32(version) != segmentVersion || id > 1<<32-1 {
 			return nil, errSnapshot
 		}
 		e := snapshotEntry{id: uint32(id)}

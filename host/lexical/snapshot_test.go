@@ -11,7 +11,7 @@ import (
 func TestSnapshotRoundTrip(t *testing.T) {
 	t.Parallel()
 	var many []Segment
-	for id := range uint32(400) {
+	for id := range uint32(400) { // longer than the engine's read buffer
 		many = append(many, Segment{ID: id * id, Docs: 10})
 	}
 	for _, c := range []struct {
