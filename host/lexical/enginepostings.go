@@ -28,7 +28,7 @@ func (d *engineDictionary) PostingsList(term []byte, except *roaring.Bitmap, _ s
 	if err != nil {
 		return nil, err
 	}
-	p := &enginePostings{list: list, except: except, live: uint64(list.count), totals: d.segment.totals[d.field]}
+	p := &enginePostings{list: list, except: except, live: uint64(list.count), segment: d.segment, field: d.field}
 	if except != nil && !except.IsEmpty() {
 		batch := new(postingBatch)
 		err = list.each(batch, new(Work), func(n int) {
@@ -89,10 +89,11 @@ func (it *engineTerms) Next() (segment.DictionaryEntry, error) {
 }
 
 type enginePostings struct {
-	list   postingList
-	except *roaring.Bitmap // nil: none
-	live   uint64
-	totals func() (*fieldTotals, error)
+	list    postingList
+	except  *roaring.Bitmap // nil: none
+	live    uint64
+	segment *engineSegment
+	field   Field
 }
 
 func (p *enginePostings) Count() uint64 { return p.live }
@@ -101,7 +102,7 @@ func (p *enginePostings) Size() int     { return len(p.list.rest) }
 func (p *enginePostings) Iterator(_, norms, _ bool, _ segment.PostingsIterator) (segment.PostingsIterator, error) {
 	it := &engineIterator{enginePostings: *p}
 	if norms && p.live > 0 {
-		t, err := p.totals()
+		t, err := p.segment.totalsOf(p.field)
 		if err != nil {
 			return nil, err
 		}

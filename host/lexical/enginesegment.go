@@ -35,7 +35,7 @@ func (noMerger) DocumentNumbers() [][]uint64                     { return nil }
 type engineSegment struct {
 	data   *segment.Data
 	file   *postingsFile
-	totals [fieldCount]func() (*fieldTotals, error)
+	totals [fieldCount]onceTotals
 }
 
 func loadEngineSegment(data *segment.Data) (segment.Segment, error) {
@@ -49,9 +49,6 @@ func loadEngineSegment(data *segment.Data) (segment.Segment, error) {
 	s := &engineSegment{data: data}
 	if s.file, err = parseSegment(content, binary.BigEndian.Uint32(content[len(content)-segmentFooter:])); err != nil {
 		return nil, err
-	}
-	for f := range fieldCount {
-		s.totals[f] = sync.OnceValues(func() (*fieldTotals, error) { return s.sumUp(f) })
 	}
 	return s, nil
 }
@@ -133,13 +130,25 @@ func (s *engineSegment) sumUp(f Field) (*fieldTotals, error) {
 	return t, errors.Join(err, failed)
 }
 
+type onceTotals struct {
+	once sync.Once
+	t    *fieldTotals
+	err  error
+}
+
+func (s *engineSegment) totalsOf(f Field) (*fieldTotals, error) {
+	o := &s.totals[f]
+	o.once.Do(func() { o.t, o.err = s.sumUp(f) })
+	return o.t, o.err
+}
+
 // CollectionStats returns a copy, since the engine merges the statistics of other segments into it.
 func (s *engineSegment) CollectionStats(name string) (segment.CollectionStats, error) {
 	f, known := fieldNamed(name)
 	if !known {
 		return &fieldTotals{total: s.Count()}, nil
 	}
-	t, err := s.totals[f]()
+	t, err := s.totalsOf(f)
 	if err != nil {
 		return nil, err
 	}
