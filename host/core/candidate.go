@@ -54,9 +54,9 @@ type Candidate struct {
 	busy     map[record.Digest]use
 	open     map[*SourceWriter]bool // neither finished nor aborted
 
-	certificates map[record.Digest][]byte         // changed ones, encoded; nil = dropped
-	facts        [2]map[record.Digest]factsChange // by bucket table
-	rows         map[string][]byte                // other small keys; nil = deleted
+	certificates map[record.Digest][]byte            // changed ones, encoded; nil = dropped
+	facts        [sums]map[record.Digest]factsChange // of the summed tables
+	rows         map[string][]byte                   // other small keys; nil = deleted
 	rowBytes     int
 	rowTables    []stagedTable // rows that were written early, oldest first
 	own          runBuffer     // entries of deletions
@@ -67,7 +67,6 @@ type Candidate struct {
 	rewritten    bool                       // a merge: published even though the content is equal
 	seen         observations
 	tables       uint32 // number of tables of small keys so far
-	collisions   []collision
 	keyCounts    [runKinds]keyCount
 	linked       map[string]bool // files that are links to files of the base
 	published    Published
@@ -122,7 +121,7 @@ func newCandidate(s *Store, opt BeginOptions, lock *lease) *Candidate {
 		busy:         map[record.Digest]use{},
 		open:         map[*SourceWriter]bool{},
 		certificates: map[record.Digest][]byte{},
-		facts:        [2]map[record.Digest]factsChange{{}, {}},
+		facts:        [sums]map[record.Digest]factsChange{{}, {}},
 		rows:         map[string][]byte{},
 		dead:         map[uint32]*roaring.Bitmap{},
 		deleted:      map[uint32]*roaring.Bitmap{},
@@ -237,6 +236,7 @@ func (c *Candidate) startFromBase() {
 		m.Stats, m.Next = b.Stats, b.Next
 		m.Providers = slices.Clone(b.Providers)
 		m.Tombstones, m.Config = b.Tombstones, b.Config
+		m.Certificates, m.Sessions = b.Certificates, b.Sessions
 		m.Routes, m.Roots = c.base.Routes(), slices.Clone(b.Roots)
 	} else if c.old != nil {
 		// What was decided once stays decided.

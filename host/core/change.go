@@ -35,13 +35,13 @@ func (c *Candidate) setCertificate(old, next *Certificate) {
 	}
 	if next == nil {
 		c.certificates[old.Source] = nil
-		c.facts[bucketCertificates][old.Source] = factsChange{gone: true}
+		c.facts[sumCertificates][old.Source] = factsChange{gone: true}
 		delete(c.seen.sightings, old.Source)
 		return
 	}
 	c.manifest.Stats.count(next, 1)
 	c.certificates[next.Source] = next.encode()
-	c.facts[bucketCertificates][next.Source] = factsChange{facts: next.facts()}
+	c.facts[sumCertificates][next.Source] = factsChange{facts: next.facts()}
 	delete(c.seen.sightings, next.Source)
 }
 
@@ -73,7 +73,7 @@ func (c *Candidate) setSession(source uint32, s *record.Session, stats SessionSt
 	facts := sessionFacts(s, stats)
 	c.setRow(ordinalKey(keySession, s.Ordinal), encodeSession(s, stats))
 	c.setRow(digestKey(keySessionID, s.ID), sessionRef{ordinal: s.Ordinal, facts: facts}.encode())
-	c.facts[bucketSessions][s.ID] = factsChange{facts: facts}
+	c.facts[sumSessions][s.ID] = factsChange{facts: facts}
 	if s.ProviderSessionID != "" {
 		c.setRow(providerSessionKey(s.Provider, s.ProviderSessionID, s.Ordinal), []byte{})
 	}
@@ -87,7 +87,7 @@ func (c *Candidate) setSession(source uint32, s *record.Session, stats SessionSt
 func (c *Candidate) dropSession(source uint32, s *record.Session) {
 	c.setRow(ordinalKey(keySession, s.Ordinal), nil)
 	c.setRow(digestKey(keySessionID, s.ID), nil)
-	c.facts[bucketSessions][s.ID] = factsChange{gone: true}
+	c.facts[sumSessions][s.ID] = factsChange{gone: true}
 	c.dropProviderSession(s)
 	c.setRow(sourceSessionKey(source, s.Ordinal), nil)
 	c.manifest.Stats.Sessions--
@@ -241,7 +241,7 @@ func (c *Candidate) DropSession(id record.Digest, forgotten uint64) error {
 func (c *Candidate) storedSession(id record.Digest) (*record.Session, *Certificate, error) {
 	var s *record.Session
 	var err error
-	if c.base != nil && !c.facts[bucketSessions][id].gone {
+	if c.base != nil && !c.facts[sumSessions][id].gone {
 		s, err = c.base.SessionByID(id)
 	}
 	if err == nil && s == nil {

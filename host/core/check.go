@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -127,11 +126,6 @@ func (c *Candidate) checkOpened(ctx context.Context, g *Generation) error {
 			}
 		}
 	}
-	for _, pair := range c.collisions {
-		if err := g.checkTwins(pair); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -187,18 +181,6 @@ func (g *Generation) checkDoc(d lexical.Doc) error {
 		} else if !ok {
 			return corruption(nil, "event %s misses a key of kind %c", e.ID, key[0])
 		}
-	}
-	return nil
-}
-
-// checkTwins refuses two events with one UUID.
-func (g *Generation) checkTwins(pair collision) error {
-	var a, b record.Event
-	if err := errors.Join(g.Event(pair.a, &a), g.Event(pair.b, &b)); err != nil {
-		return err
-	}
-	if a.ID.UUID() == b.ID.UUID() {
-		return corruption(fmt.Errorf("digests %s and %s", a.ID.Hex(), b.ID.Hex()), "two events share the id %s", a.ID)
 	}
 	return nil
 }

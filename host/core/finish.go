@@ -227,7 +227,7 @@ func (w *workers) drop(s *SourceWriter) {
 	if s.err == nil {
 		s.err = errEnded
 	}
-	for len(s.queue) > 0 || s.running {
+	for s.running {
 		w.change.Wait()
 	}
 }

@@ -28,8 +28,8 @@ type Manifest struct {
 	Segments      []Segment  `json:"segments"`
 	Stats         Statistics `json:"statistics"`
 	Providers     []string   `json:"providers"`    // index = provider number in the columns
-	Certificates  string     `json:"certificates"` // digest over the facts of all certificates
-	Sessions      string     `json:"sessions"`     // digest over the facts of all sessions
+	Certificates  string     `json:"certificates"` // sum over the facts of all certificates
+	Sessions      string     `json:"sessions"`     // sum over the facts of all sessions
 	Tombstones    string     `json:"tombstones"`   // digest of the forgotten sessions, "" when none
 	Config        string     `json:"config"`       // digest of the source configuration
 	Routes        []Route    `json:"routes"`

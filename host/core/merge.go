@@ -12,12 +12,12 @@ import (
 )
 
 // When a segment is rewritten: strictly more than a quarter of it is deleted, or 16 segments of one size tier have gathered. A tier
-// spans a factor of 8 in bytes; segments of fullSegment and more are left alone: a first import makes segments of about 9 MiB, and
+// spans a factor of 8 in bytes; segments of fullSegment and more are left alone: a first import makes segments of about 4 MiB, and
 // merging two dozen of them took longer than the import and twice its space.
 const (
 	mergeFanIn   = 16
 	smallestTier = 64 << 10
-	fullSegment  = 4 << 20
+	fullSegment  = 2 << 20
 )
 
 // MergePolicy bounds a merge.

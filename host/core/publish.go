@@ -130,10 +130,10 @@ func (c *Candidate) settle() (final, error) {
 		m.Stats.Searchable += uint64(s.Searchable)
 	}
 	var err error
-	if m.Certificates, err = c.bucketDigests(bucketCertificates); err != nil {
+	if m.Certificates, err = c.sum(sumCertificates, m.Certificates); err != nil {
 		return f, err
 	}
-	if m.Sessions, err = c.bucketDigests(bucketSessions); err != nil {
+	if m.Sessions, err = c.sum(sumSessions, m.Sessions); err != nil {
 		return f, err
 	}
 	m.Generation = m.identity()

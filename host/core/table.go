@@ -1,9 +1,11 @@
 package core
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"errors"
 	"hash"
+	"io"
 	"os"
 
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -15,13 +17,9 @@ const outputBuffer = 256 << 10
 // output writes a new file of a candidate and computes its digest on the way. It is not synced on close: a candidate is worth nothing
 // before it is complete, so all its files are synced together, once.
 type output struct {
-	store *Store
-	path  string
-	file  *os.File
-	hash  hash.Hash
-	buf   []byte
-	size  int64
-	err   error
+	*bufio.Writer // keeps the first error
+	file          *os.File
+	hash          hash.Hash
 }
 
 func (s *Store) newOutput(path string) (*output, error) {
@@ -29,53 +27,24 @@ func (s *Store) newOutput(path string) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &output{store: s, path: path, file: f, hash: sha256.New(), buf: make([]byte, 0, outputBuffer)}, nil
-}
-
-// Write implements io.Writer. The first error stays.
-func (o *output) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 && o.err == nil {
-		k := copy(o.buf[len(o.buf):cap(o.buf)], p)
-		o.buf = o.buf[:len(o.buf)+k]
-		p = p[k:]
-		if len(o.buf) == cap(o.buf) {
-			o.flush()
-		}
-	}
-	if o.err != nil {
-		return 0, o.err
-	}
-	return n, nil
-}
-
-func (o *output) flush() {
-	if len(o.buf) == 0 || o.err != nil {
-		return
-	}
-	if o.err = o.store.mayWrite(len(o.buf)); o.err == nil {
-		_, o.err = o.file.Write(o.buf)
-	}
-	o.hash.Write(o.buf)
-	o.size += int64(len(o.buf))
-	o.buf = o.buf[:0]
+	h := sha256.New()
+	return &output{Writer: bufio.NewWriterSize(io.MultiWriter(countingWriter{s, f}, h), outputBuffer), file: f, hash: h}, nil
 }
 
 // close finishes the file and gives its entry for the manifest, named name.
 func (o *output) close(name string) (File, error) {
-	o.flush()
-	if err := errors.Join(o.err, o.file.Close()); err != nil {
+	err := o.Flush()
+	info, statErr := o.file.Stat()
+	if err = errors.Join(err, statErr, o.file.Close()); err != nil {
 		return File{}, err
 	}
-	o.buf = nil
-	return File{Name: name, Bytes: o.size, Digest: [32]byte(o.hash.Sum(nil))}, nil
+	return File{Name: name, Bytes: info.Size(), Digest: [32]byte(o.hash.Sum(nil))}, nil
 }
 
 // abandon closes and removes the file.
 func (o *output) abandon() {
-	o.buf = nil
 	if o.file.Close() == nil {
-		os.Remove(o.path) // what stays behind is collected with the candidate
+		os.Remove(o.file.Name()) // what stays behind is collected with the candidate
 	}
 }
 
@@ -123,8 +92,8 @@ func (t *table) close() (stagedTable, error) {
 	if err != nil {
 		return stagedTable{}, err
 	}
-	info, err := os.Stat(t.out.path)
-	return stagedTable{path: t.out.path, info: info, file: file}, err
+	info, err := os.Stat(t.out.file.Name())
+	return stagedTable{path: t.out.file.Name(), info: info, file: file}, err
 }
 
 func (t *table) abandon() {
@@ -142,8 +111,7 @@ func (t tableSink) Write(p []byte) error {
 
 // Finish leaves the file open: table.close takes the digest.
 func (t tableSink) Finish() error {
-	t.out.flush()
-	return t.out.err
+	return t.out.Flush()
 }
 
 func (t tableSink) Abort() {}

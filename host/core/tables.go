@@ -1,17 +1,12 @@
 package core
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
-
-	"github.com/agenthistory/ctx/host/lexical"
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // rowLimit is how many bytes of small rows wait in memory before they are written to a table of their own.
@@ -104,16 +99,12 @@ func (c *Candidate) keyTables() ([]stagedTable, error) {
 
 // keyTables writes ascending keys to tables of bounded size.
 type keyTables struct {
-	c          *Candidate
-	open       *table
-	done       []stagedTable
-	key        []byte
-	collisions []collision
-	counts     [runKinds]keyCount
+	c      *Candidate
+	open   *table
+	done   []stagedTable
+	key    []byte
+	counts [runKinds]keyCount
 }
-
-// collision is a pair of documents whose event ids begin alike. Only their records can tell whether the ids are equal.
-type collision struct{ a, b lexical.Doc }
 
 func (k *keyTables) table() (*table, error) {
 	if k.open != nil && k.open.size() >= tableTarget {
@@ -152,7 +143,6 @@ func (k *keyTables) finish(err error) ([]stagedTable, error) {
 	}
 	k.c.mu.Lock()
 	defer k.c.mu.Unlock()
-	k.c.collisions = append(k.c.collisions, k.collisions...)
 	for kind, n := range k.counts {
 		k.c.keyCounts[kind].set += n.set
 		k.c.keyCounts[kind].deleted += n.deleted
@@ -174,11 +164,6 @@ func (k *keyTables) rows() error {
 // entries writes the merged entries of one kind, without those of documents that were taken back.
 func (k *keyTables) entries(kind int) error {
 	m := k.c.runs.merge(kind)
-	var twins *twinFinder
-	if kind == runEvent && (!k.c.rewritten || len(k.c.busy) > 0) { // a mere merge moves events that were compared before
-		twins = &twinFinder{c: k.c}
-		defer twins.close()
-	}
 	for {
 		e, ok, err := m.next()
 		if err != nil {
@@ -206,55 +191,6 @@ func (k *keyTables) entries(kind int) error {
 		if err != nil {
 			return err
 		}
-		if twins != nil && !e.deleted() {
-			if err := twins.look(e); err != nil {
-				return err
-			}
-		}
-	}
-	if twins != nil {
-		k.collisions = twins.found
 	}
 	return nil
-}
-
-// twinFinder finds new events whose id begins like that of another event, new or stored. Looks come in ascending order.
-type twinFinder struct {
-	c     *Candidate
-	base  *pebble.Iterator
-	last  entry
-	any   bool
-	found []collision
-}
-
-func (f *twinFinder) look(e entry) error {
-	if f.any && f.last.a == e.a {
-		f.found = append(f.found, collision{f.last.doc(), e.doc()})
-	}
-	f.last, f.any = e, true
-	if f.c.base == nil {
-		return nil
-	}
-	if f.base == nil {
-		it, err := f.c.base.iterator([]byte{keyEvent}, []byte{keyEvent + 1})
-		if err != nil {
-			return err
-		}
-		f.base = it
-	}
-	prefix := binary.BigEndian.AppendUint64([]byte{keyEvent}, e.a)
-	for ok := f.base.SeekGE(prefix); ok && bytes.HasPrefix(f.base.Key(), prefix); ok = f.base.Next() {
-		d := docOf(f.base.Key())
-		if has(f.c.deleted, d) || f.c.replaced[d.Segment] {
-			continue
-		}
-		f.found = append(f.found, collision{d, e.doc()})
-	}
-	return endOf(f.base)
-}
-
-func (f *twinFinder) close() {
-	if f.base != nil {
-		f.base.Close() // an error of reading was reported by look
-	}
 }

@@ -6,9 +6,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+	"weak"
+
+	"github.com/agenthistory/ctx/host/record"
 )
 
 // wide publishes an archive with as many segments as millions of events have, and as many sources as a busy machine.
@@ -162,7 +167,7 @@ func TestSpilledRuns(t *testing.T) {
 			w, err := c.Replace(s.spec())
 			a.must(err)
 			a.must(s.feed(w))
-			for _, k := range c.workers.idle {
+			for _, k := range c.workers.made {
 				a.must(k.entries.flush())
 			}
 			a.must(w.Finish(s.certificate(), nil))
@@ -184,4 +189,33 @@ func TestSpilledRuns(t *testing.T) {
 	if got, want := a.all(a.pin()), b.all(b.pin()); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Fatal("other events")
 	}
+}
+
+// What a batch held is free as soon as it has run, although its source is still open: the memory of an import does not grow with it.
+func TestBatchesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	a := newArchive(t)
+	a.refresh(func(c *Candidate) {
+		s := numbered("one", 1, 3)
+		w, err := c.Replace(s.spec())
+		a.must(err)
+		var held []weak.Pointer[[1 << 20]byte]
+		for range 8 {
+			message := new([1 << 20]byte)
+			held = append(held, weak.Make(message))
+			a.must(w.AddBatch(len(message), func(func(*record.Event) error) error { message[0]++; return nil }))
+		}
+		a.must(w.Wait())
+		for i, message := range held {
+			deadline := time.Now().Add(time.Minute)
+			for message.Value() != nil && time.Now().Before(deadline) {
+				runtime.GC()
+			}
+			if message.Value() != nil {
+				t.Errorf("batch %d is still in memory", i)
+			}
+		}
+		a.must(s.feed(w))
+		a.must(w.Finish(s.certificate(), nil))
+	})
 }

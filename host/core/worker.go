@@ -3,29 +3,31 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/agenthistory/ctx/host/lexical"
 )
 
-// workers run batches. Batches of one source run one after the other in their order, on any worker, so that a source needs no locks
-// and the first of two equal events always wins; batches of different sources run at the same time.
+// workers run batches, as many at a time as there are sinks. Batches of one source run one after the other in their order, on any sink,
+// so that a source needs no locks and the first of two equal events always wins; batches of different sources run at the same time.
 type workers struct {
 	c      *Candidate
 	ctx    context.Context
 	stop   func() bool // ends the watch of ctx
 	limit  int         // bytes that may be queued
-	done   sync.WaitGroup
-	target uint32 // documents a segment
+	target uint32      // documents a segment
 
-	mu     sync.Mutex
-	change *sync.Cond      // anything below changed
-	ready  []*SourceWriter // with a batch to run, none twice
-	queued int             // bytes of all batches not yet run
-	busy   int             // batches running
-	closed bool
-	idle   []*sink // last in, first out: a small refresh uses one sink only, and writes one segment
-	events uint64
+	mu      sync.Mutex
+	change  *sync.Cond // anything below changed
+	queued  int        // bytes of all batches not yet run
+	running int        // sources with batches to run
+	closed  bool
+	events  uint64
+	made    []*sink // all sinks, made when there is none to be had: a small refresh uses one only, and writes one segment
+
+	sinks   chan *sink // those that nobody uses; whoever waits longest gets the next one
+	newSink func() *sink
 }
 
 // queueLimit is how many bytes of batches may wait. A batch is the memory of one message of a provider.
@@ -37,7 +39,7 @@ type batch struct {
 }
 
 func newWorkers(ctx context.Context, c *Candidate) *workers {
-	w := &workers{c: c, ctx: ctx, limit: queueLimit, target: segmentDocs}
+	w := &workers{c: c, ctx: ctx, limit: queueLimit, target: segmentDocs, sinks: make(chan *sink, c.opt.Workers)}
 	w.change = sync.NewCond(&w.mu)
 	w.stop = context.AfterFunc(ctx, func() {
 		w.mu.Lock()
@@ -48,14 +50,9 @@ func newWorkers(ctx context.Context, c *Candidate) *workers {
 		w.events = c.base.manifest.Stats.Events
 	}
 	w.aim()
-	n := c.opt.Workers
-	builder := builderMemory(c.opt.MaxMemory-c.runs.limit-queueLimit, n)
+	builder := builderMemory(c.opt.MaxMemory-c.runs.limit-queueLimit, c.opt.Workers)
 	pool := lexical.NewPool(1)
-	for range n {
-		w.idle = append(w.idle, newSink(c, pool, builder))
-		w.done.Add(1)
-		go w.loop()
-	}
+	w.newSink = func() *sink { return newSink(c, pool, builder) }
 	return w
 }
 
@@ -87,10 +84,11 @@ func (w *workers) add(s *SourceWriter, b batch) error {
 	}
 	w.queued += b.bytes
 	s.queue = append(s.queue, b)
-	if len(s.queue) == 1 && !s.running {
-		w.ready = append(w.ready, s)
+	if !s.running {
+		s.running = true
+		w.running++
+		go w.drain(s)
 	}
-	w.change.Broadcast()
 	return nil
 }
 
@@ -112,7 +110,7 @@ func (w *workers) trouble(s *SourceWriter) error {
 func (w *workers) wait(s *SourceWriter) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(s.queue) > 0 || s.running {
+	for s.running {
 		w.change.Wait()
 	}
 	if s.err != nil {
@@ -121,32 +119,39 @@ func (w *workers) wait(s *SourceWriter) error {
 	return errors.Join(w.c.failure(), w.ctx.Err())
 }
 
-func (w *workers) loop() {
-	defer w.done.Done()
+// sink returns a sink that nobody uses.
+func (w *workers) sink() *sink {
+	select {
+	case k := <-w.sinks:
+		return k
+	default:
+	}
+	w.mu.Lock()
+	if len(w.made) == cap(w.sinks) {
+		w.mu.Unlock()
+		return <-w.sinks
+	}
+	defer w.mu.Unlock()
+	w.made = append(w.made, w.newSink())
+	return w.made[len(w.made)-1]
+}
+
+// drain runs the batches of a source until none is left. It gives its sink back after every one, to the source that waits for it.
+func (w *workers) drain(s *SourceWriter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for {
-		for len(w.ready) == 0 && !w.closed {
-			w.change.Wait()
-		}
-		if len(w.ready) == 0 {
-			return
-		}
-		s := w.ready[0]
-		w.ready = w.ready[1:]
+	for len(s.queue) > 0 {
 		b := s.queue[0]
-		s.queue = s.queue[1:]
-		s.running = true
-		sink := w.idle[len(w.idle)-1]
-		w.idle = w.idle[:len(w.idle)-1]
+		s.queue = slices.Delete(s.queue, 0, 1) // not s.queue[1:], whose array would keep every batch of the source in memory
 		skip := s.err != nil || w.closed || w.ctx.Err() != nil || w.c.failure() != nil
-		before := s.events
-		target := w.target
+		before, target := s.events, w.target
 
 		w.mu.Unlock()
 		var err error
 		if !skip {
+			sink := w.sink()
 			err = w.run(sink, b, target)
+			w.sinks <- sink
 		}
 		w.mu.Lock()
 
@@ -156,13 +161,11 @@ func (w *workers) loop() {
 		w.events += s.events - before
 		w.aim()
 		w.queued -= b.bytes
-		w.idle = append(w.idle, sink)
-		s.running = false
-		if len(s.queue) > 0 {
-			w.ready = append(w.ready, s)
-		}
 		w.change.Broadcast()
 	}
+	s.running = false
+	w.running--
+	w.change.Broadcast()
 }
 
 // run runs a batch and closes the segment when it is full.
@@ -179,7 +182,7 @@ func (w *workers) run(k *sink, b batch, target uint32) error {
 // finish ends the workers after their last batch and completes the open segments.
 func (w *workers) finish() error {
 	w.end(false)
-	for _, k := range w.idle {
+	for _, k := range w.made {
 		if err := w.c.fail(k.flush()); err != nil {
 			return err
 		}
@@ -193,21 +196,20 @@ func (w *workers) finish() error {
 // abandon ends the workers and drops what they built.
 func (w *workers) abandon() {
 	w.end(true)
-	for _, k := range w.idle {
+	for _, k := range w.made {
 		k.abandon()
 	}
-	w.idle = nil
+	w.made = nil
 }
 
 func (w *workers) end(drop bool) {
 	w.mu.Lock()
 	w.closed = w.closed || drop
-	for len(w.ready) > 0 || len(w.idle) < w.c.opt.Workers {
+	for w.running > 0 {
 		w.change.Wait()
 	}
 	w.closed = true
 	w.change.Broadcast()
 	w.mu.Unlock()
-	w.done.Wait()
 	w.stop()
 }

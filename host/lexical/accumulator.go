@@ -90,7 +90,9 @@ func (a *accumulator) markCovered(ctx context.Context, p *part, lists []postingL
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			work.Postings += p.mark(words, &lists[i], &a.batch)
+			if err := lists[i].mark(words, &a.batch, work); err != nil {
+				return err
+			}
 		}
 		for i, dead := range p.dead {
 			words[i] &^= dead
@@ -102,14 +104,16 @@ func (a *accumulator) markCovered(ctx context.Context, p *part, lists []postingL
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for n := list.nextDocs(&a.batch); n > 0; n = list.nextDocs(&a.batch) {
+		err := list.each(&a.batch, work, func(n int) {
 			for _, doc := range a.batch.docs[:n] {
 				if a.coverage[doc] == 0 {
 					a.touched = append(a.touched, doc)
 				}
 				a.coverage[doc]++
 			}
-			work.Postings += uint64(n)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	for _, doc := range a.touched {

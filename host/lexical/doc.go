@@ -1,12 +1,12 @@
 // Package lexical is the full-text half of a generation: it turns text into tokens, writes immutable index segments and answers
-// queries over them. It is the only package that knows the search engine (bluge).
+// queries over them. It is the only package that knows the search engine (bluge), which opens the segments through a plugin for our format.
 //
 // Vocabulary:
 //
 //   - token: one searchable piece of text. Indexing and queries use the same tokenizer (Tokens).
 //   - document: one stored event. Inside a segment documents are numbered from 0 in the order in which they were added; a Doc names a
 //     document by segment id and number, and lives as long as the segment.
-//   - segment: an immutable group of documents in two files, <id>.seg (postings in the ice v1 format) and <id>.col (columns).
+//   - segment: an immutable group of documents in two files, <id>.seg (postings) and <id>.col (columns).
 //     A Builder writes both.
 //   - posting: one entry "this term occurs n times in this document" of a segment.
 //   - term: a token of the body, or the whole value of a keyword Field (event type, role, facts).

@@ -13,9 +13,14 @@ import (
 // a time on arrays. Only the index package is linked: the initialisation of bluge's searchers alone takes 8 ms of every process, more
 // than most searches.
 
+func engineConfig(dir *generationDirectory) index.Config {
+	return index.DefaultConfigWithDirectory(func() index.Directory { return dir }).
+		WithSegmentPlugin(segmentPlugin).WithSegmentType(segmentType).WithSegmentVersion(segmentVersion)
+}
+
 // openEngine opens the engine over the checked files. The segments of its snapshot must be those of the reader in the same order.
 func (r *Reader) openEngine() (*index.Snapshot, error) {
-	config := index.DefaultConfigWithDirectory(func() index.Directory { return r.dir })
+	config := engineConfig(r.dir)
 	var snapshot *index.Snapshot
 	err := guard("the index", func() (err error) {
 		snapshot, err = index.OpenReader(config)

@@ -3,10 +3,8 @@ package lexical
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring"
 	"github.com/blevesearch/vellum"
 )
 
@@ -43,9 +41,12 @@ func (r *Reader) frequencies(shape vellum.Automaton, from, to []byte) ([]termCou
 			err := p.postings.eachTermIn(Body, shape, from, to, func(term []byte, value uint64) bool {
 				work.DictionaryTerms++
 				var list postingList
-				if list, failed = p.postings.list(value); failed == nil {
-					counts[string(term)] += p.liveCount(list, batch, &work)
+				if list, failed = p.postings.list(value); failed != nil {
+					return false
 				}
+				var live uint64
+				live, failed = p.liveCount(list, batch, &work)
+				counts[string(term)] += live
 				return failed == nil
 			})
 			return cmp.Or(failed, err)
@@ -68,8 +69,8 @@ func (r *Reader) frequencies(shape vellum.Automaton, from, to []byte) ([]termCou
 
 // union makes one posting list of a group: a document has it as often as it has all members together.
 func (p *part) union(d dictionary, group [][]byte, batch *postingBatch, work *Work) (postingList, error) {
-	var counts []uint32
-	docs := roaring.New()
+	var counts []uint32 // by document
+	count := uint32(0)
 	for _, term := range group {
 		work.Lookups++
 		list, found, err := d.lookup(term)
@@ -82,28 +83,23 @@ func (p *part) union(d dictionary, group [][]byte, batch *postingBatch, work *Wo
 		if counts == nil {
 			counts = make([]uint32, p.segment.Docs)
 		}
-		for {
-			n, err := list.next(batch)
-			if err != nil {
-				return postingList{}, err
-			}
-			if n == 0 {
-				break
-			}
+		err = list.each(batch, work, func(n int) {
 			for i, doc := range batch.docs[:n] {
+				if counts[doc] == 0 {
+					count++
+				}
 				counts[doc] += batch.frequencies[i]
 			}
-			docs.AddMany(batch.docs[:n])
-			work.Postings += uint64(n)
+		})
+		if err != nil {
+			return postingList{}, err
 		}
 	}
-	if counts == nil {
-		return postingList{}, nil
+	var list listWriter
+	for doc, n := range counts {
+		if n > 0 {
+			list.add(uint32(doc), n)
+		}
 	}
-	list := postingList{docs: docs, count: uint32(docs.GetCardinality())}
-	for it := docs.Iterator(); it.HasNext(); {
-		list.frequency = binary.AppendUvarint(list.frequency, uint64(counts[it.Next()])<<1)
-		list.frequency = append(list.frequency, 0) // the norm, which nothing reads
-	}
-	return list, nil
+	return postingList{count: count, left: count, rest: list.b, docs: p.segment.Docs}, nil
 }

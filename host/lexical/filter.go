@@ -242,8 +242,7 @@ func (r *Reader) TermSet(field Field, value []byte) (*Set, error) {
 				return err
 			}
 			work.Segments++
-			work.Postings += p.mark(p.of(s), &list, batch)
-			return nil
+			return list.mark(p.of(s), batch, &work)
 		})
 		if err != nil {
 			return nil, corrupt(err, p.path, "is damaged")
@@ -253,15 +252,13 @@ func (r *Reader) TermSet(field Field, value []byte) (*Set, error) {
 	return s, nil
 }
 
-// mark sets the bits of a posting list and returns its length.
-func (p *part) mark(words []uint64, list *postingList, batch *postingBatch) (postings uint64) {
-	for n := list.nextDocs(batch); n > 0; n = list.nextDocs(batch) {
+// mark sets the bits of what is left of the list.
+func (l *postingList) mark(words []uint64, batch *postingBatch, work *Work) error {
+	return l.each(batch, work, func(n int) {
 		for _, doc := range batch.docs[:n] {
 			words[doc/64] |= 1 << (doc % 64)
 		}
-		postings += uint64(n)
-	}
-	return postings
+	})
 }
 
 func (p *part) clearDead(s *Set) {
@@ -318,8 +315,8 @@ func (p *part) matchTerms(field Field, match func([]byte) bool, words []uint64, 
 		if list, failed = p.postings.list(value); failed != nil {
 			return false
 		}
-		work.Postings += p.mark(words, &list, batch)
-		return true
+		failed = list.mark(words, batch, work)
+		return failed == nil
 	})
 	if failed != nil {
 		return failed

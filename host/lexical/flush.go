@@ -30,14 +30,13 @@ func (b *Builder) Flush(seg, col io.Writer) (Segment, error) {
 
 	w := &segmentWriter{w: seg, buf: memory.out[:0]}
 	defer func() { memory.out = w.buf }()
-	storedIndex := w.stored(docs)
-	fields := []fieldEntry{{name: idField, docs: uint64(docs), tokens: uint64(docs)}}
-	memory.dictionary.reset()
-	fields[0].dictionary = memory.writeDictionary(w)
-	for _, f := range b.fieldsByName() {
-		fields = append(fields, memory.writeField(w, f, docs))
+	var fields []fieldEntry
+	for _, f := range b.fields {
+		if f != nil && f.entries > 0 {
+			fields = append(fields, memory.writeField(w, f))
+		}
 	}
-	if err := w.finish(docs, storedIndex, fields); err != nil {
+	if err := w.finish(docs, fields); err != nil {
 		return Segment{}, fmt.Errorf("lexical: write segment: %w", err)
 	}
 	t := sumUp(b.rows, b.tokens)
@@ -47,32 +46,22 @@ func (b *Builder) Flush(seg, col io.Writer) (Segment, error) {
 	return Segment{Docs: docs, Live: docs, Searchable: t.searchable, Tokens: t.tokens}, nil
 }
 
-// fieldsByName returns the fields that have entries, in the order that ice gives them: by name.
-func (b *Builder) fieldsByName() []*fieldIndex {
-	var fields []*fieldIndex
-	for _, f := range b.fields {
-		if f != nil && f.entries > 0 {
-			fields = append(fields, f)
-		}
-	}
-	slices.SortFunc(fields, func(x, y *fieldIndex) int { return cmp.Compare(x.field.String(), y.field.String()) })
-	return fields
-}
-
 // writeField writes the posting lists and the dictionary of one field.
-func (m *flushMemory) writeField(w *segmentWriter, f *fieldIndex, docs uint32) fieldEntry {
-	entry := fieldEntry{name: f.field.String()}
+func (m *flushMemory) writeField(w *segmentWriter, f *fieldIndex) fieldEntry {
 	m.sortTerms(&f.terms)
-	m.scatter(f, &entry)
+	m.scatter(f)
 	m.dictionary.reset()
 	m.shared.reset(len(m.order))
 	from := uint32(0)
 	for _, o := range m.order {
 		n := f.terms.infos[o.term].docs
-		m.dictionary.insert(f.terms.term(o.term), m.postings(w, docs, from, n))
+		m.dictionary.insert(f.terms.term(o.term), m.postings(w, from, n))
 		from += n
 	}
-	entry.dictionary = m.writeDictionary(w)
+	fst := m.dictionary.finish()
+	entry := fieldEntry{field: f.field, dictionary: w.offset()}
+	w.bytes(binary.AppendUvarint(nil, uint64(len(fst))))
+	w.bytes(fst)
 	return entry
 }
 
@@ -90,7 +79,7 @@ func (m *flushMemory) sortTerms(t *termTable) {
 }
 
 // scatter turns the entries, ordered by document, into postings ordered by term and then document: a counting sort.
-func (m *flushMemory) scatter(f *fieldIndex, entry *fieldEntry) {
+func (m *flushMemory) scatter(f *fieldIndex) {
 	m.next = grow(m.next, len(m.order))
 	sum := uint32(0)
 	for _, o := range m.order {
@@ -102,8 +91,6 @@ func (m *flushMemory) scatter(f *fieldIndex, entry *fieldEntry) {
 	m.large = map[uint32]uint32{}
 	words := f.words()
 	for _, run := range f.runs {
-		entry.docs++
-		entry.tokens += uint64(run.length)
 		for range run.entries {
 			term, frequency := words.entry()
 			at := m.next[term]
@@ -118,68 +105,34 @@ func (m *flushMemory) scatter(f *fieldIndex, entry *fieldEntry) {
 	}
 }
 
-func (m *flushMemory) frequency(at uint32) uint64 {
+func (m *flushMemory) frequency(at uint32) uint32 {
 	if n := m.frequencies[at]; n != 0 {
-		return uint64(n)
+		return uint32(n)
 	}
-	return uint64(m.large[at])
+	return m.large[at]
 }
 
 // postings returns the dictionary value of the list from to from+n of m.docs; it writes the list unless there is an equal one.
-func (m *flushMemory) postings(w *segmentWriter, docs, from, n uint32) uint64 {
+func (m *flushMemory) postings(w *segmentWriter, from, n uint32) uint64 {
 	if n > sharedMax {
-		return m.writePostings(w, docs, from, n)
+		return m.writePostings(w, from, n)
 	}
-	value, slot := m.findShared(from, n)
-	if value == 0 {
-		value = m.writePostings(w, docs, from, n)
+	value, slot, found := m.findShared(from, n)
+	if !found {
+		value = m.writePostings(w, from, n)
 		m.noteShared(slot, from, n, value)
 	}
 	return value
 }
 
-// writePostings writes a posting list and returns its dictionary value.
-func (m *flushMemory) writePostings(w *segmentWriter, docs, from, n uint32) uint64 {
-	list := m.docs[from : from+n]
-	chunkDocs, chunks := chunking(n, docs)
-	m.chunks, m.chunkEnds = m.chunks[:0], m.chunkEnds[:0]
-	end := chunkDocs // first document of the next chunk
-	for i, doc := range list {
-		for uint64(doc) >= end {
-			m.chunkEnds = append(m.chunkEnds, uint64(len(m.chunks)))
-			end += chunkDocs
-		}
-		m.chunks = binary.AppendUvarint(m.chunks, m.frequency(from+uint32(i))<<1)
-		m.chunks = append(m.chunks, postingNorm)
+// writePostings writes a posting list and returns its offset.
+func (m *flushMemory) writePostings(w *segmentWriter, from, n uint32) uint64 {
+	list := listWriter{b: binary.AppendUvarint(m.list[:0], uint64(n))}
+	for i, doc := range m.docs[from : from+n] {
+		list.add(doc, m.frequency(from+uint32(i)))
 	}
-	for uint64(len(m.chunkEnds)) < chunks {
-		m.chunkEnds = append(m.chunkEnds, uint64(len(m.chunks)))
-	}
-	frequencies := w.offset()
-	w.uvarint(chunks)
-	for _, end := range m.chunkEnds {
-		w.uvarint(end)
-	}
-	w.bytes(m.chunks)
-	value := w.offset()
-	w.uvarint(frequencies)
-	w.uvarint(0)
-	m.bitmap, m.containers = appendBitmap(m.bitmap[:0], list, m.containers)
-	w.uvarint(uint64(len(m.bitmap)))
-	w.bytes(m.bitmap)
-	return value
-}
-
-// chunking returns the documents covered by a chunk and the number of chunks of a list of n postings.
-func chunking(n, docs uint32) (chunkDocs, chunks uint64) {
-	chunkDocs = uint64(docs) / (uint64(n)/chunkTarget + 1)
-	return chunkDocs, uint64(docs-1)/chunkDocs + 1
-}
-
-func (m *flushMemory) writeDictionary(w *segmentWriter) (offset uint64) {
-	fst := m.dictionary.finish()
-	offset = w.offset()
-	w.uvarint(uint64(len(fst)))
-	w.bytes(fst)
+	m.list = list.b
+	offset := w.offset()
+	w.bytes(m.list)
 	return offset
 }

@@ -20,11 +20,7 @@ type flushMemory struct {
 	frequencies []uint8           // beside docs
 	large       map[uint32]uint32 // posting -> frequency too large for frequencies
 
-	chunks     []byte // frequencies and norms of one posting list
-	chunkEnds  []uint64
-	bitmap     []byte
-	containers []container
-
+	list       []byte // one posting list
 	out        []byte
 	dictionary dictionaryWriter
 	shared     sharedLists

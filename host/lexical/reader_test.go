@@ -134,7 +134,7 @@ func TestDamageIsAnError(t *testing.T) {
 			damaged[n] ^= byte(1 + n%255)
 			check(fmt.Sprintf("byte %d of %d changed", n, len(content)), damaged)
 		}
-		for n := max(0, len(content)-iceFooter); n < len(content); n++ {
+		for n := max(0, len(content)-segmentFooter); n < len(content); n++ {
 			damaged := bytes.Clone(content)
 			damaged[n] ^= 0xFF
 			check(fmt.Sprintf("byte %d of %d inverted", n, len(content)), damaged)

@@ -156,14 +156,19 @@ func (r *Reader) lookUp(ctx context.Context, terms [][]byte, groups [][][]byte, 
 				if lists[t], _, err = dictionary.lookup(term); err != nil {
 					return err
 				}
-				pl.found[t] += p.liveCount(lists[t], batch, work)
 			}
 			for g, group := range groups {
 				t := len(terms) + g
 				if lists[t], err = p.union(dictionary, group, batch, work); err != nil {
 					return err
 				}
-				pl.found[t] += p.liveCount(lists[t], batch, work)
+			}
+			for t, list := range lists {
+				live, err := p.liveCount(list, batch, work)
+				if err != nil {
+					return err
+				}
+				pl.found[t] += live
 			}
 			return nil
 		})
@@ -175,18 +180,16 @@ func (r *Reader) lookUp(ctx context.Context, terms [][]byte, groups [][][]byte, 
 }
 
 // liveCount returns the number of live documents of a list, which it does not consume.
-func (p *part) liveCount(list postingList, batch *postingBatch, work *Work) uint64 {
+func (p *part) liveCount(list postingList, batch *postingBatch, work *Work) (live uint64, err error) {
 	if p.dead == nil {
-		return uint64(list.count)
+		return uint64(list.count), nil
 	}
-	live := uint64(0)
-	for n := list.nextDocs(batch); n > 0; n = list.nextDocs(batch) {
+	err = list.each(batch, work, func(n int) {
 		for _, doc := range batch.docs[:n] {
 			live += 1 - p.dead[doc/64]>>(doc%64)&1
 		}
-		work.Postings += uint64(n)
-	}
-	return live
+	})
+	return live, err
 }
 
 // asCorruption keeps the error of a cancelled context and makes everything else damage of the file.

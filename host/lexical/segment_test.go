@@ -2,19 +2,17 @@ package lexical
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/RoaringBitmap/roaring"
-	segment "github.com/blugelabs/bluge_segment_api"
-	"github.com/blugelabs/ice"
 )
 
 // sample is one document of a test.
@@ -24,84 +22,45 @@ type sample struct {
 	row   Row
 }
 
-// iceDocument presents a sample to the reference implementation.
-type iceDocument []iceField
+// posting is one decoded posting.
+type posting struct{ doc, frequency uint32 }
 
-type iceField struct {
-	name   string
-	length int
-	terms  map[string]int
-}
-
-func (d iceDocument) Analyze() {}
-func (d iceDocument) EachField(visit segment.VisitField) {
-	for i := range d {
-		visit(&d[i])
-	}
-}
-func (f *iceField) Name() string         { return f.name }
-func (f *iceField) Length() int          { return f.length }
-func (f *iceField) Value() []byte        { return nil }
-func (f *iceField) Index() bool          { return true }
-func (f *iceField) Store() bool          { return false }
-func (f *iceField) IndexDocValues() bool { return false }
-func (f *iceField) EachTerm(visit segment.VisitTerm) {
-	for term, n := range f.terms {
-		visit(iceTerm{term, n})
-	}
-}
-
-type iceTerm struct {
-	term string
-	n    int
-}
-
-func (t iceTerm) Term() []byte                       { return []byte(t.term) }
-func (t iceTerm) Frequency() int                     { return t.n }
-func (t iceTerm) EachLocation(segment.VisitLocation) {}
-
-// iceDocumentOf says what the builder should make of a sample.
-func iceDocumentOf(s sample) iceDocument {
-	fields := map[Field]*iceField{}
-	note := func(f Field, term string) *iceField {
+// expected says which postings the builder should make of samples, by field and term.
+func expected(samples []sample) (fields [fieldCount]map[string][]posting) {
+	note := func(f Field, term string, doc int, again bool) {
 		if fields[f] == nil {
-			fields[f] = &iceField{name: f.String(), terms: map[string]int{}}
+			fields[f] = map[string][]posting{}
 		}
-		fields[f].terms[term]++
-		fields[f].length++
-		return fields[f]
-	}
-	if s.row.Eligible {
-		for _, token := range slowTokens([]byte(s.text)) {
-			note(Body, token)
+		list := fields[f][term]
+		if n := len(list); n == 0 || list[n-1].doc != uint32(doc) {
+			fields[f][term] = append(list, posting{uint32(doc), 1})
+		} else if again {
+			list[n-1].frequency++
 		}
 	}
-	for _, term := range s.terms {
-		if len(term.Value) == 0 {
-			continue
+	for doc, s := range samples {
+		if s.row.Eligible {
+			for _, token := range slowTokens([]byte(s.text)) {
+				note(Body, token, doc, true)
+			}
 		}
-		if f := fields[term.Field]; f != nil && f.terms[string(term.Value)] > 0 {
-			continue // repetitions of keyword values count once
+		for _, term := range s.terms {
+			if len(term.Value) > 0 {
+				note(term.Field, string(term.Value), doc, false) // repetitions of keyword values count once
+			}
 		}
-		note(term.Field, string(term.Value))
 	}
-	var d iceDocument
-	for _, f := range fields {
-		d = append(d, *f)
-	}
-	return d
+	return fields
 }
 
-// compareWithIce builds a segment of the samples with our encoder and with ice.New and compares everything that readers can see.
-func compareWithIce(t *testing.T, samples []sample) {
+// compareSegment builds a segment of the samples and compares everything that readers can see with what should be there.
+func compareSegment(t *testing.T, samples []sample) {
 	t.Helper()
 	b := NewBuilder(nil)
-	var documents []segment.Document
 	for i, s := range samples {
 		if doc := b.Add([]byte(s.text), s.terms, s.row); doc != uint32(i) {
 			t.Fatalf("document %d got number %d", i, doc)
 		}
-		documents = append(documents, iceDocumentOf(s))
 	}
 	var file bytes.Buffer
 	if _, err := b.Flush(&file, io.Discard); err != nil {
@@ -110,143 +69,47 @@ func compareWithIce(t *testing.T, samples []sample) {
 	if err := verifyChecksum(file.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	ours, err := ice.Load(segment.NewDataBytes(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, _, err := ice.New(documents, func(string, int) float32 { return math.Float32frombits(postingNorm) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ours.Count() != theirs.Count() || !slices.Equal(ours.Fields(), theirs.Fields()) {
-		t.Fatalf("%d documents, fields %v; want %d, %v", ours.Count(), ours.Fields(), theirs.Count(), theirs.Fields())
-	}
 	parsed, err := parseSegment(file.Bytes(), uint32(len(samples)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	except := roaring.BitmapOf(0, 1, uint32(len(samples)/2), uint32(len(samples)-1))
-	for f := Body; f < fieldCount; f++ {
-		compareField(t, f, ours, theirs, parsed, except)
-	}
-	for _, doc := range []uint64{0, uint64(len(samples) - 1)} {
-		err := ours.VisitStoredFields(doc, func(string, []byte) bool { t.Error("stored field"); return true })
+	for f, want := range expected(samples) {
+		own, err := parsed.dictionary(Field(f))
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func compareField(t *testing.T, f Field, ours, theirs segment.Segment, parsed *postingsFile, except *roaring.Bitmap) {
-	t.Helper()
-	ourStats, err := ours.CollectionStats(f.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirStats, err := theirs.CollectionStats(f.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ourStats.DocumentCount() != theirStats.DocumentCount() || ourStats.SumTotalTermFrequency() != theirStats.SumTotalTermFrequency() ||
-		ourStats.TotalDocumentCount() != theirStats.TotalDocumentCount() {
-		t.Fatalf("%s: statistics %+v, want %+v", f, ourStats, theirStats)
-	}
-	ourDictionary, err := ours.Dictionary(f.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirDictionary, err := theirs.Dictionary(f.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := parsed.dictionary(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ourTerms, theirTerms := ourDictionary.Iterator(nil, nil, nil), theirDictionary.Iterator(nil, nil, nil)
-	for i := 0; ; i++ {
-		a, errA := ourTerms.Next()
-		b, errB := theirTerms.Next()
-		if errA != nil || errB != nil {
-			t.Fatalf("%s: %v %v", f, errA, errB)
-		}
-		if a == nil || b == nil {
-			if a != b {
-				t.Fatalf("%s: dictionaries differ in length at %d", f, i)
+		terms := slices.Sorted(maps.Keys(want))
+		err = parsed.eachTerm(Field(f), func(term []byte, _ uint64) bool {
+			if len(terms) == 0 || terms[0] != string(term) {
+				t.Fatalf("%s: unexpected term %q", Field(f), term)
 			}
-			return
-		}
-		if a.Term() != b.Term() || a.Count() != b.Count() {
-			t.Fatalf("%s: term %d is %q in %d documents, want %q in %d", f, i, a.Term(), a.Count(), b.Term(), b.Count())
-		}
-		term := []byte(a.Term())
-		want := readPostings(t, theirDictionary, term, nil)
-		if got := readPostings(t, ourDictionary, term, nil); !slices.Equal(got, want) {
-			t.Fatalf("%s: postings of %q differ", f, term)
-		}
-		if got := decodePostings(t, own, term); !slices.Equal(got, want) {
-			t.Fatalf("%s: decoded postings of %q differ from the engine's", f, term)
-		}
-		if i%7 == 0 && !slices.Equal(readPostings(t, ourDictionary, term, except), readPostings(t, theirDictionary, term, except)) {
-			t.Fatalf("%s: postings of %q differ with deletions", f, term)
-		}
-	}
-}
-
-type posting struct {
-	doc       uint32
-	frequency uint32
-	norm      uint32
-}
-
-func readPostings(t *testing.T, d segment.Dictionary, term []byte, except *roaring.Bitmap) (out []posting) {
-	t.Helper()
-	list, err := d.PostingsList(term, except, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	it, err := list.Iterator(true, true, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		p, err := it.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p == nil {
-			if uint64(len(out)) != list.Count() {
-				t.Fatalf("%q: %d postings, count %d", term, len(out), list.Count())
+			terms = terms[1:]
+			if got := decodePostings(t, own, term); !slices.Equal(got, want[string(term)]) {
+				t.Fatalf("%s: postings of %q differ", Field(f), term)
 			}
-			return out
+			return true
+		})
+		if err != nil || len(terms) > 0 {
+			t.Fatalf("%s: %v, terms %q are missing", Field(f), err, terms)
 		}
-		out = append(out, posting{uint32(p.Number()), uint32(p.Frequency()), math.Float32bits(float32(p.Norm()))})
 	}
 }
 
-// decodePostings reads a list with our own decoder.
 func decodePostings(t *testing.T, d dictionary, term []byte) (out []posting) {
 	t.Helper()
 	list, found, err := d.lookup(term)
 	if err != nil || !found {
 		t.Fatalf("%q: found %v, %v", term, found, err)
 	}
-	count := list.count
 	var batch postingBatch
-	for {
-		n, err := list.next(&batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == 0 {
-			break
-		}
+	var work Work
+	err = list.each(&batch, &work, func(n int) {
 		for i := range n {
-			out = append(out, posting{batch.docs[i], batch.frequencies[i], postingNorm})
+			out = append(out, posting{batch.docs[i], batch.frequencies[i]})
 		}
-	}
-	if uint32(len(out)) != count {
-		t.Fatalf("%q: decoded %d postings, count %d", term, len(out), count)
+	})
+	if err != nil || uint32(len(out)) != list.count || work.Postings != uint64(list.count) {
+		t.Fatalf("%q: decoded %d postings, count %d, work %d, %v", term, len(out), list.count, work.Postings, err)
 	}
 	return out
 }
@@ -287,19 +150,18 @@ func randomSamples(r *rand.Rand, n, tokens int) []sample {
 	return samples
 }
 
-func TestSegmentEqualsIce(t *testing.T) {
+func TestSegmentHoldsItsDocuments(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		samples := randomSamples(r, 1+r.IntN(1200), 1+r.IntN(40))
 		samples[0].row.Eligible = true
-		compareWithIce(t, samples)
+		compareSegment(t, samples)
 	}
 }
 
-// TestLargeSegmentEqualsIce goes over the border between containers of 65,536 documents.
-func TestLargeSegmentEqualsIce(t *testing.T) {
-	t.Parallel()
+// largeSamples have lists of many batches, and gaps of every length.
+func largeSamples() []sample {
 	const documents = 65_536 + 3_000
 	samples := make([]sample, documents)
 	for i := range samples {
@@ -314,7 +176,12 @@ func TestLargeSegmentEqualsIce(t *testing.T) {
 		}
 		samples[i] = sample{text: text, row: Row{Eligible: true}, terms: []Term{{EventType, fmt.Appendf(nil, "t%d", i/9000)}}}
 	}
-	compareWithIce(t, samples)
+	return samples
+}
+
+func TestLargeSegment(t *testing.T) {
+	t.Parallel()
+	compareSegment(t, largeSamples())
 }
 
 func TestFlushIsDeterministicAndReusesMemory(t *testing.T) {
@@ -388,26 +255,69 @@ func TestFlushReportsWriteErrors(t *testing.T) {
 	}
 }
 
-// TestEngineOpensOurFiles opens our files with nothing but the engine's defaults.
-func TestEngineOpensOurFiles(t *testing.T) {
+// A list with a document outside the segment, or cut short, is an error and never a wrong posting.
+func TestMalformedList(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	deleted := map[uint32]*roaring.Bitmap{2: roaring.BitmapOf(0, 2)}
-	buildIndex(t, dir, deleted, func(b *Builder, n int) {
-		b.Add(fmt.Appendf(nil, "word common doc%d", n), []Term{{EventType, []byte("message")}}, Row{Eligible: true})
-	}, 3, 4)
-	if got, err := stockSearch(dir, "common", Body); err != nil || !slices.Equal(got, []uint64{0, 1, 2, 4, 6}) {
-		t.Errorf("common: %v %v", got, err)
-	}
-	if got, err := stockSearch(dir, "doc5", Body); err != nil || len(got) != 0 {
-		t.Errorf("deleted document: %v %v", got, err)
-	}
-	if got, err := stockSearch(dir, "message", EventType); err != nil || len(got) != 5 {
-		t.Errorf("keyword: %v %v", got, err)
-	}
-	for _, name := range []string{SegmentFile(1), ColumnFile(1), SnapshotFile} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			t.Error(err)
+	for name, c := range map[string]struct {
+		body  []byte
+		value uint64
+	}{
+		"no offset":            {[]byte{1, 0}, 2},
+		"no postings":          {[]byte{0}, 0},
+		"more than documents":  {[]byte{6, 0, 0, 0, 0, 0, 0}, 0},
+		"cut":                  {[]byte{2, 0}, 0},
+		"cut frequency":        {[]byte{1, 1}, 0},
+		"document outside":     {[]byte{1, 10}, 0},
+		"one document outside": {[]byte{2, 8, 0}, 0},
+		"endless number":       {bytes.Repeat([]byte{0xFF}, 20), 0},
+		"huge gap":             {append([]byte{1}, binary.AppendUvarint(nil, math.MaxUint64)...), 0},
+	} {
+		list, err := (&postingsFile{body: c.body, docs: 5}).list(c.value)
+		if err == nil {
+			err = list.each(new(postingBatch), new(Work), func(int) {})
+		}
+		if !errors.Is(err, errPostings) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// Whatever the bytes are, a list either ends in an error or gives as many documents as it says, ascending and inside the segment; what
+// listWriter makes of them reads back the same.
+func FuzzPostings(f *testing.F) {
+	f.Add([]byte{3, 0, 2, 5, 7}, uint32(9))
+	f.Add([]byte{1, 1}, uint32(1))
+	f.Add([]byte{2, 0x80, 0x80, 0x04, 0}, uint32(1<<20))
+	f.Fuzz(func(t *testing.T, body []byte, docs uint32) {
+		decode := func(body []byte) (out []posting, err error) {
+			list, err := (&postingsFile{body: body, docs: docs}).list(0)
+			if err != nil {
+				return nil, err
+			}
+			batch := new(postingBatch)
+			err = list.each(batch, new(Work), func(n int) {
+				for i := range n {
+					out = append(out, posting{batch.docs[i], batch.frequencies[i]})
+				}
+			})
+			if err == nil && len(out) != int(list.count) {
+				t.Fatalf("%d postings of %d", len(out), list.count)
+			}
+			return out, err
+		}
+		out, err := decode(body)
+		if err != nil {
+			return
+		}
+		w := listWriter{b: binary.AppendUvarint(nil, uint64(len(out)))}
+		for i, p := range out {
+			if p.doc >= docs || i > 0 && p.doc <= out[i-1].doc {
+				t.Fatalf("posting %d is of document %d", i, p.doc)
+			}
+			w.add(p.doc, p.frequency)
+		}
+		if again, err := decode(w.b); err != nil || !slices.Equal(again, out) {
+			t.Fatalf("read back: %v", err)
+		}
+	})
 }

@@ -29,7 +29,7 @@ func (s *sharedLists) reset(lists int) {
 }
 
 // find returns the value of an equal list, or the slot in which to note this one.
-func (m *flushMemory) findShared(from, n uint32) (value uint64, slot uint32) {
+func (m *flushMemory) findShared(from, n uint32) (value uint64, slot uint32, found bool) {
 	s := &m.shared
 	hash := uint64(n)
 	for i := from; i < from+n; i++ {
@@ -40,10 +40,10 @@ func (m *flushMemory) findShared(from, n uint32) (value uint64, slot uint32) {
 	for ; s.slots[slot] != 0; slot = (slot + 1) & mask {
 		w := s.written[s.slots[slot]-1]
 		if w.n == n && m.samePostings(w.from, from, n) {
-			return w.value, slot
+			return w.value, slot, true
 		}
 	}
-	return 0, slot
+	return 0, slot, false
 }
 
 func (m *flushMemory) samePostings(a, b, n uint32) bool {

@@ -45,9 +45,9 @@ func encodeSnapshot(segments []Segment, deleted map[uint32]*roaring.Bitmap) ([]b
 	content := binary.AppendUvarint(nil, snapshotVersion)
 	content = binary.AppendUvarint(content, uint64(len(segments)))
 	for _, s := range segments {
-		content = binary.AppendUvarint(content, uint64(len(iceType)))
-		content = append(content, iceType...)
-		content = binary.BigEndian.AppendUint32(content, iceVersion)
+		content = binary.AppendUvarint(content, uint64(len(segmentType)))
+		content = append(content, segmentType...)
+		content = binary.BigEndian.AppendUint32(content, segmentVersion)
 		content = binary.AppendUvarint(content, uint64(s.ID))
 		var bits []byte
 		if d := deleted[s.ID]; d != nil && !d.IsEmpty() {
@@ -101,7 +101,7 @@ func decodeSnapshot(content []byte) ([]snapshotEntry, error) {
 		version := r.take(4)
 		id := r.uvarint()
 		bits := r.take(r.uvarint())
-		if r.bad || string(kind) != iceType || binary.BigEndian.Uint32(version) != iceVersion || id > 1<<32-1 {
+		if r.bad || string(kind) != segmentType || binary.BigEndian.Uint32(version) != segmentVersion || id > 1<<32-1 {
 			return nil, errSnapshot
 		}
 		e := snapshotEntry{id: uint32(id)}
@@ -133,6 +133,16 @@ func (r *byteReader) uvarint() uint64 {
 	}
 	r.rest = r.rest[n:]
 	return v
+}
+
+// short is uvarint for numbers that nearly always take one byte.
+func (r *byteReader) short() uint64 {
+	if len(r.rest) > 0 && r.rest[0] < 0x80 {
+		v := r.rest[0]
+		r.rest = r.rest[1:]
+		return uint64(v)
+	}
+	return r.uvarint()
 }
 
 func (r *byteReader) take(n uint64) []byte {

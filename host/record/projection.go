@@ -51,7 +51,11 @@ func (p *Projection) Fill(e *Event) {
 		p.capture(e, &r.Structured)
 	}
 	for i := range a.Facts {
-		p.add(a.Facts[i].Value)
+		// Many events name their directory twice; to see that here spares a search through all their text.
+		value := a.Facts[i].Value
+		if !slices.ContainsFunc(a.Facts[:min(i, 8)], func(f Fact) bool { return bytes.Equal(f.Value, value) }) {
+			p.add(value)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -127,8 +128,8 @@ func TestProjectionLosesNoWord(t *testing.T) {
 
 func TestManyFactsBesideALargeBodyAreBounded(t *testing.T) {
 	e := &Event{HasBody: true, Body: Value{Inline: bytes.Repeat([]byte("x "), 4<<20)}, Activity: &Activity{}}
-	for range MaxFacts {
-		e.Activity.Facts = append(e.Activity.Facts, Fact{FactURL, []byte("y")})
+	for i := range MaxFacts {
+		e.Activity.Facts = append(e.Activity.Facts, Fact{FactURL, fmt.Appendf(nil, "y%d", i)})
 	}
 	p := Projection{budget: containmentBudget}
 	text := projected(e)

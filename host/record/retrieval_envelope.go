@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
@@ -61,22 +60,22 @@ func execEnvelope(e *Event, payload canonical.Value) bool {
 //	Process exited with code 0
 //	Original token count: 5     or  Final output:
 //	Output:
-var successHead = regexp.MustCompile(`^(?:Script completed\n|Chunk ID: [0-9a-f]{6}\nWall time: ([0-9]+(?:\.[0-9]+)?) seconds\n)` +
+var successHead = pattern(`^(?:Script completed\n|Chunk ID: [0-9a-f]{6}\nWall time: ([0-9]+(?:\.[0-9]+)?) seconds\n)` +
 	`Process exited with code 0\n(?:Final output:\n|Original token count: [0-9]{1,20}\nOutput:\n)`)
 
 // suspectLine is a line of a body that looks like a header or like a warning that something was cut: "Warning: truncated output
 // (original token count: 9)" and "…120 tokens truncated…".
-var suspectLine = regexp.MustCompile(`(?m)^[\s\v\p{Z}\x{85}]*(?:Chunk ID:|Wall time:|Process exited with code|Original token count:|Output:|` +
+var suspectLine = pattern(`(?m)^[\s\v\p{Z}\x{85}]*(?:Chunk ID:|Wall time:|Process exited with code|Original token count:|Output:|` +
 	`Final output:|Script completed|(?i:(?:warning|total output lines|…|\.\.\.|\[).*(?:truncated|omitted)))`)
 
 // successText checks the text form of a successful command with a body.
 func successText(text []byte) bool {
-	head := successHead.FindSubmatchIndex(text[:min(len(text), 1024)])
+	head := successHead().FindSubmatchIndex(text[:min(len(text), 1024)])
 	if head == nil || head[3]-head[2] > 32 || len(text) > maxEnvelope || bytes.IndexByte(text, 0) >= 0 {
 		return false
 	}
 	body := text[head[1]:]
-	return len(body) > 0 && !suspectLine.Match(body)
+	return len(body) > 0 && !suspectLine().Match(body)
 }
 
 // mcpEnvelope checks the record of a finished MCP call: {"Ok":{"content":[...],"isError":false}} as the result, all parts of the

@@ -61,18 +61,18 @@ var ordinaryCommands = []string{
 	"upgrade", "doctor",
 }
 
-var forms = map[string]*regexp.Regexp{
-	"any":  regexp.MustCompile(``),
-	"uuid": regexp.MustCompile(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`),
-	"id":   regexp.MustCompile(`^(?:[0-9a-fA-F]{8,32}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`), // or a prefix
-	"pair": regexp.MustCompile(`(?s)^[^/]+/.+$`),
-	"text": regexp.MustCompile(`[^\s\v\p{Z}\x{85}]`),
+var forms = map[string]func() *regexp.Regexp{
+	"any":  pattern(``),
+	"uuid": pattern(`^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`),
+	"id":   pattern(`^(?:[0-9a-fA-F]{8,32}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`), // or a prefix
+	"pair": pattern(`(?s)^[^/]+/.+$`),
+	"text": pattern(`[^\s\v\p{Z}\x{85}]`),
 }
 
 // validValue tells whether the value of an option or a position keeps its rule.
 func validValue(rule, v string) bool {
 	if form, ok := forms[rule]; ok {
-		return form.MatchString(v) && len(v) <= MaxText
+		return form().MatchString(v) && len(v) <= MaxText
 	}
 	switch rule {
 	case "weight":

@@ -48,6 +48,8 @@ func (r *run) finish(s *scan, m *historyv1.SourceEnd) {
 	if s.failure == nil && !s.again {
 		r.meter.read(s)
 	}
+	// Scans are kept until the report is made; what reading took, which is much for thousands of sources, is not.
+	s.converter, s.writer, s.linker, s.left = nil, nil, nil, nil
 }
 
 // trouble decides what an error about a source means: the end of the run when the store itself or ctx failed, one full read when
