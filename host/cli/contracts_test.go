@@ -15,6 +15,7 @@ import (
 	"github.com/agenthistory/ctx/docs"
 	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/integrations"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/host/refresh"
 	"github.com/agenthistory/ctx/host/retention"
 	"github.com/agenthistory/ctx/host/search"
@@ -171,7 +172,7 @@ func (c *contracts) members(typ reflect.Type) {
 		switch {
 		case strings.Contains(options, "omit"):
 			name += "?"
-		case field.Type.Kind() == reflect.Pointer || field.Type.Kind() == reflect.Interface:
+		case field.Type.Kind() == reflect.Pointer || field.Type.Kind() == reflect.Interface || field.Type == reflect.TypeFor[nullable.Text]():
 			value += " or null"
 		}
 		fmt.Fprintf(c, "| `%s` | %s | %s |\n", name, value, c.comments(typ.PkgPath())[typ.Name()+"."+field.Name])
