@@ -19,7 +19,8 @@ fi
 
 if [ "${sample:-}" = yes ]; then
   "$ctx" index mode manual --quiet # a sample needs no background process
-  "$ctx" import --all | sed '/^Next$/,$d' # what to do next with the sample is told below
+  imported=$("$ctx" import --all) # on its own, so that a failure ends the script
+  printf '%s\n' "$imported" | sed '/^Next$/,$d' # what to do next with the sample is told below
 else
   "$ctx" setup --wait
   echo
