@@ -187,10 +187,11 @@ func (r *Reader) fill() bool {
 	return r.read()
 }
 
-// read appends bytes of the source to the buffer and tells whether there were any.
+// read appends bytes of the source to the buffer and tells whether there were any. It takes no more at a time than a new buffer holds, so
+// that a look at the beginning of a file costs the same whatever was read with this buffer before.
 func (r *Reader) read() bool {
 	for {
-		n, err := r.source.Read(r.buf[r.to:])
+		n, err := r.source.Read(r.buf[r.to:min(len(r.buf), r.to+firstBuffer)])
 		r.to += n
 		r.total += uint64(n)
 		switch {

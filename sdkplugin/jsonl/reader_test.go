@@ -347,3 +347,21 @@ func TestUndigested(t *testing.T) {
 }
 
 func (r *Reader) tail() uint64 { return uint64(r.to-r.from) + r.skipped }
+
+// A look at the beginning of a file reads as little with a buffer that a long line has made large as with a new one.
+func TestLookAfterALongLine(t *testing.T) {
+	t.Parallel()
+	var r Reader
+	r.Reset(open(t, write(t, "long", strings.Repeat("x", 4*firstBuffer)+"\n"), "long", nil))
+	if got := lines(t, &r); len(got) != 1 || len(r.buf) <= 4*firstBuffer {
+		t.Fatalf("%q in a buffer of %d bytes", got, len(r.buf))
+	}
+	var work Work
+	r.Reset(open(t, write(t, "s", strings.Repeat("{}\n", firstBuffer)), "s", &work))
+	if !r.Next() || work.BytesRead.Load() > firstBuffer {
+		t.Errorf("one line took %d bytes", work.BytesRead.Load())
+	}
+	if got := len(lines(t, &r)); got != firstBuffer-1 || work.BytesRead.Load() != 3*firstBuffer {
+		t.Errorf("%d more lines took %d bytes", got, work.BytesRead.Load())
+	}
+}
