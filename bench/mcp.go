@@ -106,9 +106,6 @@ func searchArguments(args []string) map[string]any {
 
 // mcp measures a warm server: how long calls take, how large their answers are, and what memory it holds after many of them.
 func (b *bench) mcp() error {
-	if err := b.needIndex(); err != nil {
-		return err
-	}
 	s, err := b.serve()
 	if err != nil {
 		return err

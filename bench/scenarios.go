@@ -19,17 +19,19 @@ type bench struct {
 }
 
 type scenario struct {
-	name string
-	run  func(*bench) error
-	// needs is what it wants: index, the whole home imported; name, to be named on the command line, for it is costly.
-	needs string
+	name   string
+	run    func(*bench) error
+	index  bool // wants the whole home imported
+	costly bool // runs only when it is named
 }
 
 // The order matters: the later ones read the data root that the first leaves behind.
 var scenarios = []scenario{
-	{"cold", (*bench).cold, ""}, {"disk", (*bench).disk, "index"}, {"noop", (*bench).noop, "index"}, {"append", (*bench).append, ""},
-	{"search", (*bench).search, "index"}, {"show", (*bench).show, "index"}, {"mcp", (*bench).mcp, "index"}, {"filters", (*bench).filtered, "name"},
-	{"cursor", (*bench).cursor, "name"}, {"crash", (*bench).crash, "name"}, {"live", (*bench).live, "name"}, {"idle", (*bench).idle, "name"},
+	{"cold", (*bench).cold, false, false}, {"disk", (*bench).disk, true, false}, {"noop", (*bench).noop, true, false},
+	{"append", (*bench).append, false, false}, {"search", (*bench).search, true, false}, {"show", (*bench).show, true, false},
+	{"mcp", (*bench).mcp, true, false}, {"filters", (*bench).filtered, true, true}, {"redact", (*bench).redact, true, true},
+	{"cursor", (*bench).cursor, false, true}, {"crash", (*bench).crash, false, true}, {"live", (*bench).live, false, true},
+	{"idle", (*bench).idle, false, true},
 }
 
 // prepare measures the histories.
@@ -41,18 +43,24 @@ func (b *bench) prepare() error {
 	})
 }
 
-// sources visits the history files that ctx reads today: the transcripts of Claude Code.
+// sources visits the history files of Claude Code and Codex.
 func (b *bench) sources(visit func(path string, info fs.FileInfo) error) error {
-	return filepath.WalkDir(filepath.Join(b.home, ".claude", "projects"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || filepath.Ext(path) != ".jsonl" {
+	for _, tree := range []string{".claude/projects", ".codex/sessions", ".codex/archived_sessions"} {
+		err := filepath.WalkDir(filepath.Join(b.home, tree), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() || filepath.Ext(path) != ".jsonl" {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			return visit(path, info)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		return visit(path, info)
-	})
+	}
+	return nil
 }
 
 func (b *bench) cold() error {
@@ -238,9 +246,6 @@ func (b *bench) searches(name string, n int, args func(i int) []string) ([]sampl
 
 // filtered searches the same words without a filter and with each of them. The session is that of the first row without one.
 func (b *bench) filtered() error {
-	if err := b.needIndex(); err != nil {
-		return err
-	}
 	words := []string{"permission denied", "error", "the to and"}
 	first, err := b.exec(b.home, b.indexed, "search", "--refresh", "off", "--format", "json", "--limit", "1", words[0])
 	if err != nil {
@@ -268,10 +273,60 @@ func (b *bench) filtered() error {
 	return nil
 }
 
-func (b *bench) search() error {
-	if err := b.needIndex(); err != nil {
+// redact shows one session with and without its secrets, in turn, and compares what the processor did.
+func (b *bench) redact() error {
+	session, err := b.largest()
+	if err != nil {
 		return err
 	}
+	for _, format := range []string{"json", "text", "html"} {
+		var plain, redacted, more []float64
+		for range b.queries {
+			var cpu [2]float64
+			for i, redact := range []string{"--redact=false", "--redact"} {
+				s, err := b.exec(b.home, b.indexed, "show", "session", session, "--mode", "log", "--format", format, redact)
+				if err != nil {
+					return err
+				}
+				cpu[i] = ms(s.cpu)
+			}
+			plain, redacted, more = append(plain, cpu[0]), append(redacted, cpu[1]), append(more, 100*(cpu[1]/cpu[0]-1))
+		}
+		b.add("show session, "+format+", CPU", "ms", "", plain)
+		b.add("the same redacted", "ms", "", redacted)
+		b.add("redaction costs", "%", "<= 10", more)
+	}
+	return nil
+}
+
+// largest returns the session with the most events among the newest 1,000.
+func (b *bench) largest() (string, error) {
+	listed, err := b.exec(b.home, b.indexed, "list", "sessions", "--limit", "1000", "--format", "json")
+	if err != nil {
+		return "", err
+	}
+	var list struct {
+		Sessions []struct {
+			ID     string `json:"ctx_session_id"`
+			Events int    `json:"events"`
+		} `json:"sessions"`
+	}
+	if err := json.Unmarshal(listed.stdout, &list); err != nil {
+		return "", err
+	}
+	most, id := 0, ""
+	for _, s := range list.Sessions {
+		if s.Events > most {
+			most, id = s.Events, s.ID
+		}
+	}
+	if id == "" {
+		return "", errors.New("no session to show")
+	}
+	return id, nil
+}
+
+func (b *bench) search() error {
 	common, err := b.searches("three common words", b.queries, func(int) []string { return []string{"the to and"} })
 	if err != nil {
 		return err
