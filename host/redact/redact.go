@@ -81,35 +81,44 @@ func (s *scanner) neutral(text []byte) []byte {
 		return text
 	}
 	s.plain = append(s.plain[:0], text...)
-	for plain := s.plain; at+1 < len(plain); {
-		plain[at] = ' '
+	for plain := s.plain; at >= 0 && at+1 < len(plain); at = bytes.IndexByte(plain, '\\') {
+		end := at + escapeLength(plain[at:])
+		last := byte(' ')
 		switch plain[at+1] {
 		case '"':
+			last = '"'
 		case 'n', 'r':
-			plain[at+1] = '\n'
-		default:
-			plain[at+1] = ' '
+			last = '\n'
 		}
-		plain = plain[at+2:]
-		if at = bytes.IndexByte(plain, '\\'); at < 0 {
-			break
+		for i := at; i < end; i++ {
+			plain[i] = ' '
 		}
+		plain[end-1] = last
+		plain = plain[end:]
 	}
 	return s.plain
+}
+
+// escapeLength is the length of the escape that a JSON text begins with, no more than there is.
+func escapeLength(text []byte) int {
+	if len(text) > 1 && text[1] == 'u' {
+		return min(len(`\u0000`), len(text))
+	}
+	return min(len(`\n`), len(text))
 }
 
 // quoted cuts findings to the insides of the string literals that they touch. An escape is never cut in two.
 func quoted(text []byte, found []finding) (out []finding) {
 	begin, i := -1, 0 // begin: of the inside of a literal
+	next := 0         // the first finding that ends behind the place
 	for at := 0; at < len(text) && i < len(found); at++ {
 		switch {
 		case text[at] == '\\' && begin >= 0:
-			if f := &found[i]; f.from == at+1 {
-				f.from = at
-			} else if f.to == at+1 {
-				f.to = at + 2
+			end := at + escapeLength(text[at:])
+			for ; next < len(found) && found[next].to <= at; next++ {
 			}
-			at++
+			whole(found[next:], at, end)
+			at = end - 1
 		case text[at] == '"' && begin < 0:
 			begin = at + 1
 		case text[at] == '"':
@@ -126,6 +135,24 @@ func quoted(text []byte, found []finding) (out []finding) {
 		}
 	}
 	return out
+}
+
+// whole makes findings that begin or end within a range take in all of it, the first one where there are several.
+func whole(found []finding, from, to int) {
+	for j := range found {
+		f := &found[j]
+		if f.from >= to {
+			return
+		}
+		if f.from > from {
+			if f.from = from; j > 0 {
+				f.from = max(from, found[j-1].to)
+			}
+		}
+		if f.to > from && f.to < to {
+			f.to = to
+		}
+	}
 }
 
 // Event replaces the secrets of an event in place and tells whether there were any. The bytes that the event was decoded from stay as
