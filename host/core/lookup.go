@@ -54,86 +54,77 @@ func (f *eventFinder) find(id record.Digest) (doc lexical.Doc, found bool, err e
 	return doc, false, endOf(f.it)
 }
 
-// EventMatch is an event found by a prefix of its UUID.
-type EventMatch struct {
-	ID  record.Digest
-	Doc lexical.Doc
+// Kind is one of the two kinds of public ids: of events, of sessions.
+type Kind struct {
+	letter byte
+	digits int // hex digits of the UUID that stand in the key
 }
 
-// EventsByPrefix returns at most max events whose UUID, written as 32 hex digits, starts with prefix (1 to 32 lower-case hex digits),
-// ordered by UUID. Fault invalid_request for another prefix.
-func (g *Generation) EventsByPrefix(prefix string, max int) ([]EventMatch, error) {
-	var out []EventMatch
-	var e record.Event
-	var buf, last []byte
-	err := g.scanPrefix(keyEvent, prefix, eventDigits, func(k []byte) (err error) {
-		// Keys are in the order of the first 8 bytes, so the rest can still be out of order within equal ones.
-		if len(out) >= max && !bytes.Equal(last, k[1:9]) {
-			return errStop
-		}
-		last = append(last[:0], k[1:9]...)
-		d := docOf(k)
-		if buf, err = g.EventInto(buf, d, &e); err == nil && strings.HasPrefix(uuidHex(e.ID), prefix) {
-			out = append(out, EventMatch{ID: e.ID, Doc: d})
-		}
-		return err
-	})
-	slices.SortStableFunc(out, func(a, b EventMatch) int { return cmp.Compare(uuidHex(a.ID), uuidHex(b.ID)) })
-	return out[:min(len(out), max)], err
-}
-
-// SessionsByPrefix returns at most max sessions whose UUID, written as 32 hex digits, starts with prefix, ordered by UUID.
-func (g *Generation) SessionsByPrefix(prefix string, max int) ([]*record.Session, error) {
-	var out []*record.Session
-	err := g.scanPrefix(keySessionID, prefix, sessionDigits, func(k []byte) error {
-		id := record.Digest(k[1:33])
-		if !strings.HasPrefix(uuidHex(id), prefix) {
-			return nil
-		}
-		// Digests and UUIDs differ in order only behind the first 12 digits; a list that long is cut at an arbitrary place anyway.
-		if len(out) >= max {
-			return errStop
-		}
-		s, err := g.SessionByID(id)
-		out = append(out, s)
-		return err
-	})
-	slices.SortFunc(out, func(a, b *record.Session) int { return cmp.Compare(uuidHex(a.ID), uuidHex(b.ID)) })
-	return out, err
-}
-
-// How many hex digits of a UUID stand in the key: the version comes behind 12 digits and is not part of a digest.
-const (
-	eventDigits   = 16
-	sessionDigits = 12
+// The kinds of ids. A session's key holds its digest, of which the version of a UUID is no part: it comes behind 12 digits.
+var (
+	EventIDs   = Kind{keyEvent, 16}
+	SessionIDs = Kind{keySessionID, 12}
 )
 
-// scanPrefix calls visit with the keys of a kind that can belong to a UUID prefix, until it returns an error; errStop is none.
-func (g *Generation) scanPrefix(letter byte, prefix string, digits int, visit func(k []byte) error) error {
-	if len(prefix) < 1 || len(prefix) > 32 || strings.Trim(prefix, "0123456789abcdef") != "" {
-		return fault.New(fault.InvalidRequest, "an id prefix has 1 to 32 lower-case hex digits")
-	}
-	lower, upper := prefixRange(letter, prefix, digits)
-	it, err := g.iterator(lower, upper)
-	if err != nil {
-		return err
-	}
-	for it.First(); it.Valid() && err == nil; it.Next() {
-		err = visit(it.Key())
-	}
-	return stopped(endIterator(it, err))
+// near gives the part of a key that is in UUID form.
+func (k Kind) near(key []byte) []byte { return key[1 : 1+k.digits/2] }
+
+// idReader reads the whole id behind a key of any kind.
+type idReader struct {
+	g     *Generation
+	event record.Event
+	buf   []byte
 }
 
-// prefixRange gives the key range of a UUID prefix of hex digits, of which only the first are in the key in UUID form.
-func prefixRange(letter byte, prefix string, digits int) (lower, upper []byte) {
-	low := prefix[:min(len(prefix), digits)]
+func (r *idReader) id(key []byte) (_ record.Digest, err error) {
+	if key[0] == keySessionID {
+		return record.Digest(key[1:33]), nil
+	}
+	r.buf, err = r.g.EventInto(r.buf, docOf(key), &r.event)
+	return r.event.ID, err
+}
+
+// IDs returns at most max ids of a kind whose UUID, written as 32 hex digits, starts with prefix (1 to 32 lower-case hex digits), ordered
+// by UUID. Fault invalid_request for another prefix.
+func (g *Generation) IDs(kind Kind, prefix string, max int) ([]record.Digest, error) {
+	if len(prefix) < 1 || len(prefix) > 32 || strings.Trim(prefix, "0123456789abcdef") != "" {
+		return nil, fault.New(fault.InvalidRequest, "an id prefix has 1 to 32 lower-case hex digits")
+	}
+	lower, upper := kind.within(prefix)
+	it, err := g.iterator(lower, upper)
+	if err != nil {
+		return nil, err
+	}
+	var out []record.Digest
+	var last []byte
+	r := idReader{g: g}
+	for it.First(); it.Valid() && err == nil; it.Next() {
+		// Keys are in the order of their digits in UUID form, so the rest can still be out of order within equal ones.
+		if near := kind.near(it.Key()); !bytes.Equal(last, near) {
+			if len(out) >= max {
+				break
+			}
+			last = append(last[:0], near...)
+		}
+		var id record.Digest
+		if id, err = r.id(it.Key()); err == nil && strings.HasPrefix(uuidHex(id), prefix) {
+			out = append(out, id)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b record.Digest) int { return cmp.Compare(uuidHex(a), uuidHex(b)) })
+	return out[:min(len(out), max)], endIterator(it, err)
+}
+
+// within gives the key range of a UUID prefix of hex digits.
+func (k Kind) within(prefix string) (lower, upper []byte) {
+	low := prefix[:min(len(prefix), k.digits)]
 	high := low
 	if len(low)%2 == 1 {
 		low, high = low+"0", low+"f"
 	}
 	l, _ := hex.DecodeString(low) // digits were checked
 	h, _ := hex.DecodeString(high)
-	return append([]byte{letter}, l...), after(append([]byte{letter}, h...))
+	return append([]byte{k.letter}, l...), after(append([]byte{k.letter}, h...))
 }
 
 func uuidHex(d record.Digest) string {
@@ -141,45 +132,32 @@ func uuidHex(d record.Digest) string {
 	return hex.EncodeToString(u[:])
 }
 
-// EventPrefixLen returns the least number of hex digits, 8 to 32, of the UUID of id that no other event of the generation starts with.
-// The event itself need not be stored.
-func (g *Generation) EventPrefixLen(id record.Digest) (int, error) {
-	var e record.Event
-	var buf []byte
-	self := uuidHex(id)
-	return g.prefixLen(keyEvent, self, eventDigits, func(k []byte) (_ string, err error) {
-		if near := hex.EncodeToString(k[1:9]); near != self[:16] {
-			return near, nil
-		}
-		buf, err = g.EventInto(buf, docOf(k), &e)
-		return uuidHex(e.ID), err
-	})
-}
-
-// SessionPrefixLen is EventPrefixLen for sessions.
-func (g *Generation) SessionPrefixLen(id record.Digest) (int, error) {
-	return g.prefixLen(keySessionID, uuidHex(id), sessionDigits, func(k []byte) (string, error) {
-		return uuidHex(record.Digest(k[1:33])), nil
-	})
-}
-
-// prefixLen compares self with its neighbours under a letter: all keys with the same leading digits, and the nearest before and after.
-func (g *Generation) prefixLen(letter byte, self string, digits int, name func(key []byte) (string, error)) (int, error) {
-	it, err := g.iterator([]byte{letter}, []byte{letter + 1})
+// PrefixLen returns the least number of hex digits, 8 to 32, of the UUID of id that no other id of its kind in the generation starts with.
+// It need not be stored itself. The neighbours tell: all keys with the same leading digits, and the nearest before and after.
+func (g *Generation) PrefixLen(kind Kind, id record.Digest) (int, error) {
+	it, err := g.iterator([]byte{kind.letter}, []byte{kind.letter + 1})
 	if err != nil {
 		return 0, err
 	}
-	lower, upper := prefixRange(letter, self, digits)
+	self := uuidHex(id)
+	lower, upper := kind.within(self)
 	shared := 0
+	r := idReader{g: g}
 	look := func() {
-		var near string
-		if near, err = name(it.Key()); err == nil && near != self {
-			n := 0
-			for n < len(near) && near[n] == self[n] {
-				n++
-			}
-			shared = max(shared, n)
+		near := hex.EncodeToString(kind.near(it.Key()))
+		if near == self[:kind.digits] {
+			var other record.Digest
+			other, err = r.id(it.Key())
+			near = uuidHex(other)
 		}
+		if err != nil || near == self {
+			return
+		}
+		n := 0
+		for n < len(near) && near[n] == self[n] {
+			n++
+		}
+		shared = max(shared, n)
 	}
 	ok := it.SeekGE(lower)
 	for ; ok && err == nil && bytes.Compare(it.Key(), upper) < 0; ok = it.Next() {

@@ -158,12 +158,12 @@ func TestLookups(t *testing.T) {
 		for _, n := range []int{1, 2, 3, 8, 16, 17, 32} {
 			prefix := uuidHex(id)[:n]
 			want := slices.DeleteFunc(slices.Clone(ids), func(d record.Digest) bool { return uuidHex(d)[:n] != prefix })
-			got, err := g.EventsByPrefix(prefix, 100)
+			got, err := g.IDs(EventIDs, prefix, 100)
 			a.must(err)
-			if len(got) != len(want) || got[0].ID != want[0] || got[len(got)-1].ID != want[len(want)-1] {
+			if len(got) != len(want) || got[0] != want[0] || got[len(got)-1] != want[len(want)-1] {
 				t.Fatalf("prefix %s: %d events, want %d", prefix, len(got), len(want))
 			}
-			if got, err := g.EventsByPrefix(prefix, 1); len(got) != 1 || got[0].ID != want[0] || err != nil {
+			if got, err := g.IDs(EventIDs, prefix, 1); len(got) != 1 || got[0] != want[0] || err != nil {
 				t.Fatalf("first event of prefix %s: %v %v", prefix, got, err)
 			}
 		}
@@ -174,15 +174,15 @@ func TestLookups(t *testing.T) {
 		if i+1 < len(ids) {
 			near = max(near, commonPrefix(uuidHex(id), uuidHex(ids[i+1])))
 		}
-		if got, err := g.EventPrefixLen(id); got != max(8, near+1) || err != nil {
+		if got, err := g.PrefixLen(EventIDs, id); got != max(8, near+1) || err != nil {
 			t.Fatalf("event %s: shortest prefix %d, want %d (%v)", id, got, max(8, near+1), err)
 		}
 	}
 	for _, prefix := range []string{"", "ABCD", "12-4", "xyz", "000000000000000000000000000000001"} {
-		if _, err := g.EventsByPrefix(prefix, 1); err == nil {
+		if _, err := g.IDs(EventIDs, prefix, 1); err == nil {
 			t.Errorf("prefix %q is accepted", prefix)
 		}
-		if _, err := g.SessionsByPrefix(prefix, 1); err == nil {
+		if _, err := g.IDs(SessionIDs, prefix, 1); err == nil {
 			t.Errorf("session prefix %q is accepted", prefix)
 		}
 	}
@@ -190,7 +190,7 @@ func TestLookups(t *testing.T) {
 	if _, ok, err := g.EventDoc(unknown); ok || err != nil {
 		t.Fatalf("an unknown event is found: %v", err)
 	}
-	if n, err := g.EventPrefixLen(unknown); n != 8 || err != nil {
+	if n, err := g.PrefixLen(EventIDs, unknown); n != 8 || err != nil {
 		t.Fatalf("prefix of an unknown event: %d %v", n, err)
 	}
 }
@@ -225,12 +225,12 @@ func TestSessionLookups(t *testing.T) {
 					want++
 				}
 			}
-			got, err := g.SessionsByPrefix(prefix, 100)
+			got, err := g.IDs(SessionIDs, prefix, 100)
 			if err != nil || len(got) != want {
 				t.Fatalf("prefix %s: %d sessions, want %d (%v)", prefix, len(got), want, err)
 			}
 		}
-		if n, err := g.SessionPrefixLen(s.ID); n != 8 || err != nil {
+		if n, err := g.PrefixLen(SessionIDs, s.ID); n != 8 || err != nil {
 			t.Fatalf("shortest prefix of session %s: %d %v", s.ID, n, err)
 		}
 		cert, err := g.Certificate(s.Source)

@@ -22,26 +22,10 @@ const (
 // namespace is one of the two kinds of ids.
 type namespace struct {
 	name string // as messages call it
-	find func(gen *core.Generation, prefix string, max int) ([]record.Digest, error)
+	core.Kind
 }
 
-var sessionIDs = namespace{"session", func(gen *core.Generation, prefix string, max int) ([]record.Digest, error) {
-	found, err := gen.SessionsByPrefix(prefix, max)
-	ids := make([]record.Digest, len(found))
-	for i, s := range found {
-		ids[i] = s.ID
-	}
-	return ids, err
-}}
-
-var eventIDs = namespace{"event", func(gen *core.Generation, prefix string, max int) ([]record.Digest, error) {
-	found, err := gen.EventsByPrefix(prefix, max)
-	ids := make([]record.Digest, len(found))
-	for i, m := range found {
-		ids[i] = m.ID
-	}
-	return ids, err
-}}
+var sessionIDs, eventIDs = namespace{"session", core.SessionIDs}, namespace{"event", core.EventIDs}
 
 // ParseID reads a full UUID in any standard form, or a prefix of 8 to 32 hex digits, in any case, and returns its lower-case hex
 // digits. what names the id in messages ("session", "event").
@@ -92,7 +76,7 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 	if err != nil {
 		return record.Digest{}, err
 	}
-	active, err := ns.find(v.gen, digits, 2)
+	active, err := v.gen.IDs(ns.Kind, digits, 2)
 	if err != nil {
 		return record.Digest{}, err
 	}
@@ -111,7 +95,7 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 	}
 	all := active
 	if previous != nil {
-		old, err := ns.find(previous, digits, 2)
+		old, err := previous.IDs(ns.Kind, digits, 2)
 		if err != nil {
 			return record.Digest{}, err
 		}
@@ -228,35 +212,22 @@ func (v *View) FindEvent(ctx context.Context, id string) (*Shown, error) {
 
 // ShortSession returns the shortest prefix (8 to 32 hex digits) of a session id that no other session of both generations shares.
 // An id that neither of them holds stays a full UUID: nobody could look it up.
-func (v *View) ShortSession(id record.Digest) string {
-	return v.short(id, func(gen *core.Generation) (bool, error) {
-		s, err := gen.SessionByID(id)
-		return s != nil, err
-	}, (*core.Generation).SessionPrefixLen)
-}
+func (v *View) ShortSession(id record.Digest) string { return v.short(sessionIDs, id, false) }
 
 // ShortEvent is ShortSession for events.
-func (v *View) ShortEvent(id record.Digest) string {
-	return v.short(id, func(gen *core.Generation) (bool, error) {
-		_, ok, err := gen.EventDoc(id)
-		return ok, err
-	}, (*core.Generation).EventPrefixLen)
-}
+func (v *View) ShortEvent(id record.Digest) string { return v.short(eventIDs, id, false) }
 
 // OwnSession is ShortSession for a session that was read from the generation of the view: nobody needs to look for it again.
-func (v *View) OwnSession(id record.Digest) string {
-	return v.short(id, nil, (*core.Generation).SessionPrefixLen)
-}
+func (v *View) OwnSession(id record.Digest) string { return v.short(sessionIDs, id, true) }
 
 // OwnEvent is OwnSession for events. It spares reading the record again.
-func (v *View) OwnEvent(id record.Digest) string {
-	return v.short(id, nil, (*core.Generation).EventPrefixLen)
-}
+func (v *View) OwnEvent(id record.Digest) string { return v.short(eventIDs, id, true) }
 
 // short falls back to the full id on any failure: a display form is no reason to fail.
-func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, error), length func(*core.Generation, record.Digest) (int, error)) string {
-	full := id.String()
-	known, n := stored == nil, minPrefix
+func (v *View) short(ns namespace, id record.Digest, known bool) string {
+	full, n := id.String(), minPrefix
+	u := id.UUID()
+	digits := hex.EncodeToString(u[:])
 	previous, err := v.before(context.Background())
 	if err != nil {
 		return full
@@ -266,11 +237,13 @@ func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, erro
 			continue
 		}
 		if !known {
-			if known, err = stored(gen); err != nil {
+			stored, err := gen.IDs(ns.Kind, digits, 1)
+			if err != nil {
 				return full
 			}
+			known = len(stored) > 0
 		}
-		need, err := length(gen, id)
+		need, err := gen.PrefixLen(ns.Kind, id)
 		if err != nil {
 			return full
 		}
@@ -279,6 +252,5 @@ func (v *View) short(id record.Digest, stored func(*core.Generation) (bool, erro
 	if !known {
 		return full
 	}
-	u := id.UUID()
-	return hex.EncodeToString(u[:])[:n]
+	return digits[:n]
 }

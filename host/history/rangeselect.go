@@ -72,11 +72,19 @@ func (s *rangeSelection) bySession() error {
 		if err != nil {
 			return err
 		}
-		found, err := s.gen.SessionsByPrefix(digits, 2)
+		found, err := s.gen.IDs(core.SessionIDs, digits, 2)
 		if err != nil {
 			return err
 		}
-		s.and(s.reader.InSessions(ordinals(found)))
+		var ordinals []uint32
+		for _, id := range found {
+			session, err := s.gen.SessionByID(id)
+			if err != nil {
+				return err
+			}
+			ordinals = append(ordinals, session.Ordinal)
+		}
+		s.and(s.reader.InSessions(ordinals))
 	}
 	if parent == "" && root == "" && native == "" && agent == "" {
 		return nil
@@ -106,14 +114,6 @@ func (s *rangeSelection) bySession() error {
 		s.and(set)
 	}
 	return nil
-}
-
-func ordinals(sessions []*record.Session) []uint32 {
-	out := make([]uint32, len(sessions))
-	for i, s := range sessions {
-		out[i] = s.Ordinal
-	}
-	return out
 }
 
 func (s *rangeSelection) byEvent() error {
