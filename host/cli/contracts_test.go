@@ -38,7 +38,7 @@ var documents = []struct {
 	{"stats", []any{localusage.Report{}}},
 	{"doctor", []any{diagnosis{}}},
 	{"setup", []any{setupAnswer{}}},
-	{"import", []any{refresh.Report{}, refresh.ProviderRow{}, refresh.PathRow{}, refresh.FailureRow{}, refresh.RejectionRow{}}},
+	{"import", []any{refresh.Document{}, refresh.ProviderRow{}, refresh.PathRow{}, refresh.FailureRow{}, refresh.RejectionRow{}}},
 	{"sources", []any{sources.Listing{}, sources.Row{}, sources.PluginRow{}, sources.Issue{}}},
 	{"sources add, sources remove", []any{rootEdit{}}},
 	{"sources prune", []any{retention.Pruned{}}},

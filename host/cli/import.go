@@ -121,7 +121,7 @@ func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
 
 func (a *App) printReport(report *refresh.Report, format string) error {
 	if format == "json" {
-		return writeDocument(a.Stdout, report)
+		return writeDocument(a.Stdout, report.Document())
 	}
 	p := a.page()
 	t := &report.Totals
@@ -134,7 +134,7 @@ func (a *App) printReport(report *refresh.Report, format string) error {
 	p.section("Current index",
 		field{"Sources", optional(t.Current.Sources)}, field{"Events", optional(t.Current.IndexedDocuments)},
 		field{"Gone", positive(&t.GoneSources)})
-	printFailures(p, report.Failures())
+	printFailures(p, report.Failures)
 	switch {
 	case report.Totals.FailedSources > 0:
 		p.next("ctx status")
@@ -191,8 +191,9 @@ func (a *App) importOutcome(report *refresh.Report) error {
 
 // firstFailure names the first source that failed and says why.
 func firstFailure(report *refresh.Report) string {
-	for _, row := range report.Failures() {
-		return fmt.Sprintf("%s: %s: %s", row.Provider, oneLine(row.Selector), oneLine(row.Detail))
+	if len(report.Failures) == 0 {
+		return "nothing could be read"
 	}
-	return "nothing could be read"
+	row := report.Failures[0]
+	return fmt.Sprintf("%s: %s: %s", row.Provider, oneLine(row.Selector), oneLine(row.Detail))
 }

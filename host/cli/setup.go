@@ -273,7 +273,7 @@ func (a *App) printSetup(ctx context.Context, s *session, observed *status.Repor
 	p.section("History", field{"Sources", sourcesLine(observed)}, field{"Sessions", optional(observed.IndexedSessions)},
 		field{"Events", optional(observed.IndexedEvents)}, field{"Semantic", observed.Semantic.Status}, field{"Background", background})
 	if report != nil {
-		printFailures(p, report.Failures())
+		printFailures(p, report.Failures)
 	}
 	switch {
 	case request.Status == "pending" && !observed.Initialized:

@@ -290,10 +290,7 @@ func (d *daemon) conclude(a *attempt) {
 		if a.request.Path == "" {
 			d.schedule.ended(a.request.scope(), retryable(a.report), now.Sub(a.started), now)
 		}
-		wire, err := reportOf(a.report)
-		if reply.Report = wire; err != nil {
-			reply.Fault = wrongOf(err)
-		}
+		reply.Report = a.report
 	}
 	d.latest = &a.Attempt
 	for _, j := range a.jobs {
@@ -339,26 +336,23 @@ func (a *attempt) outcome() {
 	a.State, a.Outcome, a.Generation, a.Changed = statePublished, r.Outcome.Structured(), r.Generation, r.Totals.Change == refresh.Changed
 	if r.Outcome == refresh.Failure {
 		a.State = stateFailed
-		for _, row := range r.Failures() {
-			a.LastError = row.Detail
-			break
+		if len(r.Failures) > 0 {
+			a.LastError = r.Failures[0].Detail
 		}
 	}
 	if len(a.jobs) == 0 {
 		return
 	}
 	meta := &refresh.Owner{Owner: "daemon", Operation: "core_refresh", Trigger: a.Trigger, Provenance: "explicit_command"}
-	for _, row := range r.Sources {
-		if p, ok := row.(*refresh.ProviderRow); ok {
-			p.RequestID, p.Request = a.jobs[0].ID, meta
-		}
+	for _, row := range r.Providers {
+		row.RequestID, row.Request = a.jobs[0].ID, meta
 	}
 }
 
 // retryable names the providers with sources that may be readable later, without having changed.
 func retryable(r *refresh.Report) map[string]bool {
 	failing := map[string]bool{}
-	for _, row := range r.Failures() {
+	for _, row := range r.Failures {
 		if row.Class != "malformed_source" && row.Class != "unsupported_schema" {
 			failing[row.Provider] = true
 		}

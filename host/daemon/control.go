@@ -223,22 +223,19 @@ func (c *Control) Refresh(ctx context.Context, r Request, show func(Progress)) (
 }
 
 func (c *Control) attach(ctx context.Context, r Request, show func(Progress)) (report *refresh.Report, s Standing, err error) {
-	end, torn := false, error(nil)
+	end := false
 	err = c.exchange(ctx, call{Op: opRefresh, Request: &r}, func(a answer) {
 		switch {
 		case a.Progress != nil && show != nil:
 			show(*a.Progress)
 		case a.Report != nil:
-			report, torn = a.Report.report()
+			report = a.Report
 		}
 		if a.Standing != nil {
 			s = *a.Standing
 		}
 		end = end || a.End
 	})
-	if err == nil {
-		err = torn
-	}
 	if err == nil && (!end || report == nil) {
 		err = fault.New(endingCode, "the background process ended before the refresh did").WithRetry(true)
 	}

@@ -1,10 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
@@ -12,7 +8,7 @@ import (
 )
 
 // protocol numbers the language of the endpoint. A caller that speaks another one gets an error and may only stop the daemon.
-const protocol = 1
+const protocol = 2
 
 // Sizes of the lines of the endpoint. A call and every answer but the report of a refresh fit into maxLine.
 const (
@@ -195,12 +191,12 @@ type Reload struct {
 
 // answer is one line that the daemon sends. Exactly one of Progress, Report and Fault is set, or none in a plain acknowledgement.
 type answer struct {
-	Health   *Health   `json:"health,omitempty"`
-	Standing *Standing `json:"standing,omitempty"`
-	Progress *Progress `json:"progress,omitempty"`
-	Report   *report   `json:"report,omitempty"`
-	Fault    *wrong    `json:"fault,omitempty"`
-	End      bool      `json:"end,omitempty"`
+	Health   *Health         `json:"health,omitempty"`
+	Standing *Standing       `json:"standing,omitempty"`
+	Progress *Progress       `json:"progress,omitempty"`
+	Report   *refresh.Report `json:"report,omitempty"`
+	Fault    *wrong          `json:"fault,omitempty"`
+	End      bool            `json:"end,omitempty"`
 }
 
 // wrong is a fault on its way.
@@ -221,64 +217,6 @@ func (w *wrong) fault() error {
 	f := fault.New(w.Code, "%s", w.Message)
 	f.Hint, f.Retryable, f.Fields = w.Hint, w.Retry, w.Fields
 	return f
-}
-
-// report is the report of a refresh on its way. The kinds of its rows travel beside them.
-type report struct {
-	Report     *refresh.Report   `json:"report"`
-	Rows       []json.RawMessage `json:"rows"`
-	Kinds      []string          `json:"kinds"`
-	Generation string            `json:"generation"`
-	Receipt    refresh.Receipt   `json:"receipt"`
-}
-
-// rowKinds makes an empty row of each kind.
-var rowKinds = map[string]func() any{
-	"provider": func() any { return new(refresh.ProviderRow) }, "path": func() any { return new(refresh.PathRow) },
-	"failure": func() any { return new(refresh.FailureRow) }, "rejection": func() any { return new(refresh.RejectionRow) },
-}
-
-func rowKind(row any) string {
-	for kind, empty := range rowKinds {
-		if fmt.Sprintf("%T", row) == fmt.Sprintf("%T", empty()) {
-			return kind
-		}
-	}
-	return ""
-}
-
-func reportOf(r *refresh.Report) (*report, error) {
-	bare := *r
-	bare.Sources = nil
-	out := &report{Report: &bare, Generation: r.Generation, Receipt: r.Receipt}
-	for _, row := range r.Sources {
-		text, err := json.Marshal(row)
-		if err != nil {
-			return nil, err
-		}
-		out.Rows, out.Kinds = append(out.Rows, text), append(out.Kinds, rowKind(row))
-	}
-	return out, nil
-}
-
-func (w *report) report() (*refresh.Report, error) {
-	r := w.Report
-	if r == nil || len(w.Kinds) != len(w.Rows) {
-		return nil, errors.New("a report without its parts")
-	}
-	r.Generation, r.Receipt, r.Sources = w.Generation, w.Receipt, []any{}
-	for i, text := range w.Rows {
-		empty := rowKinds[w.Kinds[i]]
-		if empty == nil {
-			return nil, fmt.Errorf("a row of the kind %q", w.Kinds[i])
-		}
-		row := empty()
-		if err := json.Unmarshal(text, row); err != nil {
-			return nil, err
-		}
-		r.Sources = append(r.Sources, row)
-	}
-	return r, nil
 }
 
 // contract names what this program can read and write.

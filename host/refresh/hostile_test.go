@@ -76,7 +76,7 @@ func TestHostileScans(t *testing.T) {
 			w.provider.hostile = ofFirst(change)
 			rep := w.run()
 			w.expect("b present: good")
-			if rep.Outcome != WithFailures || rep.Totals.FailedSources != 1 || rep.Failures()[0].Class != classInternal {
+			if rep.Outcome != WithFailures || rep.Totals.FailedSources != 1 || rep.Failures[0].Class != classInternal {
 				t.Errorf("%+v", rep)
 			}
 		})
@@ -96,7 +96,7 @@ func TestHostileAppendKeepsTheOldRecords(t *testing.T) {
 	}
 	rep := w.run()
 	w.expect("a present: one two")
-	if rep.Outcome != Failure || !rep.Failures()[0].CarriedForward {
+	if rep.Outcome != Failure || !rep.Failures[0].CarriedForward {
 		t.Errorf("%+v", rep)
 	}
 }
@@ -116,7 +116,7 @@ func TestHostileInventories(t *testing.T) {
 			rep := w.run()
 			w.opened()
 			w.expect("a present: one")
-			if rep.Outcome != Failure || rep.Failures()[0].Class != classInternal || !rep.Failures()[0].CarriedForward {
+			if rep.Outcome != Failure || rep.Failures[0].Class != classInternal || !rep.Failures[0].CarriedForward {
 				t.Errorf("%+v", rep)
 			}
 		})
@@ -131,7 +131,7 @@ func TestProviderDies(t *testing.T) {
 	w.provider.poison = map[string]bool{"bad": true}
 	rep := w.run()
 	w.expect("a present: one", "b present: two")
-	rows := rep.Failures()
+	rows := rep.Failures
 	if rep.Outcome != WithFailures || w.provider.started != 2 || len(rows) != 2 || rows[0].SourceIdentity != "claude" ||
 		rows[1].Selector != w.path(projects+"bad") {
 		t.Errorf("%d starts, %+v", w.provider.started, rep)

@@ -185,8 +185,8 @@ func TestReceiptNamesFailures(t *testing.T) {
 	if kept.Failed != 20 || len(kept.Failures) != 16 || kept.Failures[0].Path != w.path(projects+"f00") || kept.Failures[0].Detail != "told" {
 		t.Errorf("%+v", kept)
 	}
-	for _, row := range rep.Sources {
-		if p, ok := row.(*ProviderRow); ok && (p.Status != string(Failure) || p.FailureScope != "source") {
+	for _, p := range rep.Providers {
+		if p.Status != string(Failure) || p.FailureScope != "source" {
 			t.Errorf("%+v", p)
 		}
 	}

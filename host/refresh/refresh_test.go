@@ -196,7 +196,7 @@ func TestIncompleteInventoryProvesNothing(t *testing.T) {
 		w.provider.state = routeEndState(state)
 		rep := w.run()
 		w.expect("a present: one", "b present: other")
-		if rep.Outcome != WithFailures || rep.Totals.FailedSources != 1 || rep.Failures()[0].Class != classUnreadable {
+		if rep.Outcome != WithFailures || rep.Totals.FailedSources != 1 || rep.Failures[0].Class != classUnreadable {
 			t.Errorf("state %d: %+v", state, rep)
 		}
 	}
@@ -305,7 +305,7 @@ func TestFailingSourceIsCarried(t *testing.T) {
 	if rep.Outcome != WithFailures || rep.FailureScope != "source" || rep.FailureType != "source_failure" || rep.Totals.FailedSources != 2 {
 		t.Errorf("%+v", rep)
 	}
-	rows := rep.Failures()
+	rows := rep.Failures
 	if !rows[0].CarriedForward || rows[0].Class != classUnreadable || rows[1].CarriedForward || rows[1].Class != classInternal {
 		t.Errorf("rows %+v %+v", rows[0], rows[1])
 	}
@@ -329,7 +329,7 @@ func TestEverythingFails(t *testing.T) {
 	w.put(projects+"a", "k1 one")
 	w.provider.broken = map[string]string{"a": classUnsupported}
 	rep := w.run()
-	if rep.Outcome != Failure || rep.FailureType != classUnsupported || rep.Generation != "" || rep.Failures()[0].Error == "" {
+	if rep.Outcome != Failure || rep.FailureType != classUnsupported || rep.Generation != "" || rep.Failures[0].Error == "" {
 		t.Errorf("%+v", rep)
 	}
 	if _, err := w.store.Pin(context.Background()); fault.Code(err) != fault.SourceUnavailable {
@@ -351,17 +351,12 @@ func TestRejections(t *testing.T) {
 		rep.Totals.CompletedWithRejection != 1 || rep.FailureScope != "record_and_source" {
 		t.Errorf("%+v", rep)
 	}
-	var rows []*RejectionRow
-	for _, row := range rep.Sources {
-		if r, ok := row.(*RejectionRow); ok {
-			rows = append(rows, r)
-		}
-	}
+	rows := rep.Rejections
 	// Five of the eight, and both of the source that holds nothing else: it fails, but its lines are told.
 	if len(rows) != 7 || rows[0].Line != 2 || rows[0].Class != "damaged" || rows[0].Path != w.path(projects+"a") {
 		t.Errorf("%d rejection rows, first %+v", len(rows), rows[0])
 	}
-	if rows := rep.Failures(); len(rows) != 1 || rows[0].Class != classMalformed {
+	if rows := rep.Failures; len(rows) != 1 || rows[0].Class != classMalformed {
 		t.Errorf("failures %+v", rows)
 	}
 }
@@ -390,10 +385,10 @@ func TestExplicitPath(t *testing.T) {
 	req.All, req.Provider, req.Path = false, "claude-code", "outside/p"
 	rep := w.runRequest(req)
 	w.expect("b present: outside")
-	row, ok := rep.Sources[0].(*PathRow)
-	if !ok || row.Path != w.path("outside/p")[:len(w.path("outside/p"))-len(".txt")] || row.Status != "success" || !row.GenerationChanged ||
+	row := rep.Path
+	if row == nil || row.Path != w.path("outside/p")[:len(w.path("outside/p"))-len(".txt")] || row.Status != "success" || !row.GenerationChanged ||
 		row.Change != Changed || row.SourceFiles != 1 || row.SourceFormat != "fake_tree" {
-		t.Errorf("%+v", rep.Sources[0])
+		t.Errorf("%+v", row)
 	}
 	w.run()
 	w.expect("a present: inside", "b present: outside")
@@ -499,7 +494,7 @@ func TestReportJSON(t *testing.T) {
 	req := w.request()
 	req.Resume = true
 	rep := w.runRequest(req)
-	text, err := json.Marshal(rep)
+	text, err := json.Marshal(rep.Document())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,21 @@ const (
 	NoOp    = "no_op"
 )
 
-// Report is the JSON document of `ctx import`, schema 2.
+// Report tells how a run ended. It travels as it is; Document is what people and programs get to see of it.
 type Report struct {
+	Summary
+	Providers  []*ProviderRow  `json:"providers,omitempty"` // of a run over discovered routes
+	Path       *PathRow        `json:"path,omitempty"`      // of an exact path
+	Failures   []*FailureRow   `json:"failures,omitempty"`
+	Rejections []*RejectionRow `json:"rejections,omitempty"`
+
+	Generation string  `json:"generation"` // id of the generation that is active after the run, "" when there is none
+	Receipt    Receipt `json:"receipt"`    // what was stored for later readers
+	MergeDue   bool    `json:"-"`          // segments wait to be merged
+}
+
+// Summary is what the document says before its rows.
+type Summary struct {
 	SchemaVersion int     `json:"schema_version"`
 	Outcome       Outcome `json:"outcome"`
 	FailureScope  string  `json:"failure_scope"` // none, record, source, record_and_source
@@ -38,15 +51,31 @@ type Report struct {
 	Resume        bool    `json:"resume"`
 	ResumeMode    string  `json:"resume_mode"` // normal_scan, idempotent_rescan
 	Totals        Totals  `json:"totals"`
+}
+
+// Document is the JSON document of `ctx import`, schema 2.
+type Document struct {
+	Summary
 	// Sources holds rows of several kinds: *ProviderRow, *PathRow, *FailureRow, *RejectionRow.
 	Sources []any `json:"sources"`
+}
 
-	// Generation is the id of the generation that is active after the run, "" when there is none.
-	Generation string `json:"-"`
-	// Receipt is what was stored for later readers.
-	Receipt Receipt `json:"-"`
-	// MergeDue tells that segments wait to be merged.
-	MergeDue bool `json:"-"`
+// Document gives the summary, and the rows of all kinds as sources.
+func (r *Report) Document() Document {
+	d := Document{r.Summary, []any{}}
+	if r.Path != nil {
+		d.Sources = append(d.Sources, r.Path)
+	}
+	for _, row := range r.Providers {
+		d.Sources = append(d.Sources, row)
+	}
+	for _, row := range r.Failures {
+		d.Sources = append(d.Sources, row)
+	}
+	for _, row := range r.Rejections {
+		d.Sources = append(d.Sources, row)
+	}
+	return d
 }
 
 // Owner says which process served a request, and for whom.
@@ -173,15 +202,4 @@ type RejectionRow struct {
 	RowStatus
 	RejectedRecord
 	Error string `json:"error"`
-}
-
-// Failures returns the failure rows in order.
-func (r *Report) Failures() []*FailureRow {
-	var rows []*FailureRow
-	for _, row := range r.Sources {
-		if f, ok := row.(*FailureRow); ok {
-			rows = append(rows, f)
-		}
-	}
-	return rows
 }

@@ -11,9 +11,7 @@ import (
 func (r *run) report(published core.Publication) (*Report, error) {
 	failures := r.failures()
 	all := r.count("")
-	rep := &Report{
-		SchemaVersion: 2, Resume: r.req.Resume, ResumeMode: "normal_scan", Generation: published.Generation, Sources: []any{},
-	}
+	rep := &Report{Summary: Summary{SchemaVersion: 2, Resume: r.req.Resume, ResumeMode: "normal_scan"}, Generation: published.Generation}
 	if r.req.Resume {
 		rep.ResumeMode = "idempotent_rescan"
 	}
@@ -23,19 +21,19 @@ func (r *run) report(published core.Publication) (*Report, error) {
 		return nil, err
 	}
 	if r.scope.explicit != nil {
-		rep.Sources = append(rep.Sources, r.pathRow(rep, published))
+		rep.Path = r.pathRow(rep, published)
 	} else {
 		for _, p := range r.providers {
 			if r.scope.covers(p.id) && (len(p.routes) > 0 || p.failure != nil) {
-				rep.Sources = append(rep.Sources, r.providerRow(p, published))
+				rep.Providers = append(rep.Providers, r.providerRow(p, published))
 			}
 		}
 	}
 	for _, f := range failures {
-		rep.Sources = append(rep.Sources, f.row())
+		rep.Failures = append(rep.Failures, f.row())
 	}
 	for _, d := range r.diagnostics() {
-		rep.Sources = append(rep.Sources, d.row())
+		rep.Rejections = append(rep.Rejections, d.row())
 	}
 	rep.Receipt = r.keepReceipt(rep, failures)
 	return rep, nil

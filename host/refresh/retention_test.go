@@ -272,7 +272,7 @@ func TestStandingFailure(t *testing.T) {
 		if w.provider.broken["bad"] == "" {
 			continue
 		}
-		rows := rep.Failures()
+		rows := rep.Failures
 		if len(rows) != 1 || rows[0].Class != w.provider.broken["bad"] || rep.Outcome != WithFailures || rep.Receipt.Failed != 1 {
 			t.Fatalf("%s: %s, %+v", c.trigger, rep.Outcome, rows)
 		}

@@ -92,7 +92,7 @@ func TestTouchedKeepsWhatIsKnown(t *testing.T) {
 	w.add(projects+"good", "k2 more")
 	rep := w.touch(projects + "good")
 	w.looked(rep, "changed files", 1)
-	rows := rep.Failures()
+	rows := rep.Failures
 	if len(rows) != 1 || rows[0].Class != classUnreadable || !rows[0].CarriedForward || rep.Outcome != WithFailures || rep.Receipt.Failed != 1 || rep.Receipt.Stale != 1 {
 		t.Fatalf("%s, %+v", rep.Outcome, rows)
 	}
