@@ -20,14 +20,7 @@ type integrationFlags struct {
 }
 
 func (a *App) integrationsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "integrations", Short: "Make ctx known to your agents: MCP server, skill, slash command", Args: noArguments}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) }
-	group := func(use, short string, commands ...*cobra.Command) *cobra.Command {
-		g := &cobra.Command{Use: use, Short: short, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) }}
-		g.AddCommand(commands...)
-		return g
-	}
-	cmd.AddCommand(
+	return group("integrations", "Make ctx known to your agents: MCP server, skill, slash command",
 		group("install", "Add ctx to the files of agents",
 			a.integration("mcp", "Add the local MCP server to the configuration of agents", "provider force backup", (*integrationFlags).installMCP),
 			a.integration("skills", "Write the skill that teaches agents when to ask ctx", "force", (*integrationFlags).installSkills),
@@ -36,9 +29,7 @@ func (a *App) integrationsCommand() *cobra.Command {
 			a.integration("mcp", "Remove only the ctx entry from the configuration of agents", "force backup", (*integrationFlags).removeMCP)),
 		group("status", "Tell how the files of agents stand",
 			a.integration("mcp", "Tell which agents know the MCP server", "provider", (*integrationFlags).statusMCP),
-			a.integration("skills", "Tell which folders hold the skill", "", (*integrationFlags).statusSkills)),
-	)
-	return cmd
+			a.integration("skills", "Tell which folders hold the skill", "", (*integrationFlags).statusSkills)))
 }
 
 const integrationsLong = `

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -94,19 +95,14 @@ func lockConfig(root string) (unlock func(), err error) {
 	if err != nil {
 		return nil, notWritable(err)
 	}
-	for deadline := time.Now().Add(lockWait); ; time.Sleep(5 * time.Millisecond) {
-		ok, err := durable.TryLock(f, true)
-		if err != nil {
-			return nil, errors.Join(notWritable(err), f.Close())
-		}
-		if ok {
-			return func() { f.Close() }, nil
-		}
-		if time.Now().After(deadline) {
-			f.Close()
-			return nil, fault.New(fault.Busy, "another process is changing config.toml").WithHint("try again")
-		}
+	switch ok, err := durable.Lock(context.Background(), f, lockWait); {
+	case err != nil:
+		return nil, errors.Join(notWritable(err), f.Close())
+	case !ok:
+		f.Close()
+		return nil, fault.New(fault.Busy, "another process is changing config.toml").WithHint("try again")
 	}
+	return func() { f.Close() }, nil
 }
 
 // SetBool returns text with table.key set to value. Everything else of the text, comments included, stays byte for byte. The table

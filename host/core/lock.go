@@ -52,10 +52,7 @@ func (l *lease) release() error {
 }
 
 // There is one writer at a time. A second one waits a little, because most refreshes are short, then gives up.
-const (
-	writerWait  = 500 * time.Millisecond
-	writerRetry = 5 * time.Millisecond
-)
+const writerWait = 500 * time.Millisecond
 
 // lockWriter takes the writer lock. Fault writer_busy after 500 ms.
 func (s *Store) lockWriter(ctx context.Context) (*lease, error) {
@@ -63,24 +60,14 @@ func (s *Store) lockWriter(ctx context.Context) (*lease, error) {
 	if err != nil {
 		return nil, writeFailure(err)
 	}
-	deadline := time.Now().Add(writerWait)
-	for {
-		ok, err := durable.TryLock(f, true)
-		if ok {
-			return &lease{file: f}, nil
-		}
-		if err == nil && time.Now().After(deadline) {
-			err = fault.New(fault.Busy, "another refresh is running").WithHint("try again in a moment").WithRetry(true)
-		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
-		case <-time.After(writerRetry):
-		}
+	ok, err := durable.Lock(ctx, f, writerWait)
+	if !ok && err == nil {
+		err = fault.New(fault.Busy, "another refresh is running").WithHint("try again in a moment").WithRetry(true)
 	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &lease{file: f}, nil
 }
 
 // collect removes what no longer counts: generations that are neither published nor held by a reader, leftovers of crashed writers,

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -49,10 +51,7 @@ func (p place) socket() (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:8])+".sock"), nil
 }
 
-const (
-	lockWait  = 500 * time.Millisecond
-	lockRetry = 5 * time.Millisecond
-)
+const lockWait = 500 * time.Millisecond
 
 // errHeld says that another daemon lives.
 var errHeld = errors.New("another daemon holds the lock")
@@ -67,18 +66,11 @@ func (p place) acquire(wait time.Duration) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(wait); ; time.Sleep(lockRetry) {
-		ok, err := durable.TryLock(f, true)
-		switch {
-		case ok:
-			return f, nil
-		case err == nil && time.Now().After(deadline):
-			err = errHeld
-		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
+	ok, err := durable.Lock(context.Background(), f, wait)
+	if !ok {
+		return nil, errors.Join(cmp.Or(err, errHeld), f.Close())
 	}
+	return f, nil
 }
 
 // held reports whether a daemon lives, by the only thing that cannot be stale.

@@ -3,9 +3,11 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Replace gives path new content in one step: a temporary file beside it, fsync, rename, fsync of the directory. Readers see the old
@@ -45,6 +47,21 @@ func ReadFile(path string, most int64) ([]byte, error) {
 }
 
 var errUnfit = errors.New("not an ordinary file of a sensible size")
+
+// Lock takes an exclusive lock as TryLock does and waits for it, at most so long; false means that somebody still holds a conflicting one.
+func Lock(ctx context.Context, f *os.File, wait time.Duration) (bool, error) {
+	for deadline := time.Now().Add(wait); ; {
+		held, err := TryLock(f, true)
+		if held || err != nil || time.Now().After(deadline) {
+			return held, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
 
 // MkdirAll is os.MkdirAll whose new directories survive a crash: the parent of each is synced.
 func MkdirAll(path string, mode os.FileMode) error { return mkdirAll(path, mode, SyncDir) }

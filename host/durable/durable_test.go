@@ -1,10 +1,13 @@
 package durable
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestReplace(t *testing.T) {
@@ -59,7 +62,18 @@ func TestTryLock(t *testing.T) {
 	if !lock(first, true) || lock(second, true) || lock(second, false) {
 		t.Fatal("an exclusive lock must exclude every other")
 	}
-	first.Close()
+	if held, err := Lock(t.Context(), second, time.Millisecond); held || err != nil {
+		t.Fatalf("waiting for a lock that is held: %v, %v", held, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if held, err := Lock(ended, second, time.Hour); held || !errors.Is(err, context.Canceled) {
+		t.Fatalf("waiting without a reason to: %v, %v", held, err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { first.Close() })
+	if held, err := Lock(t.Context(), second, time.Hour); !held || err != nil {
+		t.Fatalf("a lock that is let go: %v, %v", held, err)
+	}
 	if !lock(second, false) || !lock(open(), false) {
 		t.Fatal("shared locks must live together once the exclusive one is gone")
 	}

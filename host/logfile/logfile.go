@@ -9,6 +9,7 @@
 package logfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -118,17 +119,8 @@ func (f *File) rotate(more int64) error {
 		return err
 	}
 	defer lock.Close()
-	for deadline := time.Now().Add(lockWait); ; time.Sleep(5 * time.Millisecond) {
-		held, err := durable.TryLock(lock, true)
-		if err != nil {
-			return err
-		}
-		if held {
-			break
-		}
-		if time.Now().After(deadline) {
-			return nil
-		}
+	if held, err := durable.Lock(context.Background(), lock, lockWait); !held {
+		return err
 	}
 	info, err := os.Stat(f.path)
 	if err != nil || info.Size()+more <= f.limit {

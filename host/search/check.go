@@ -1,9 +1,11 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -80,11 +82,7 @@ func (q *query) checkScope() error {
 	}
 	q.filters.ContentScope = q.scope.String()
 	if req.EventType != "" {
-		known := false
-		for _, name := range EventTypes {
-			known = known || name == req.EventType
-		}
-		if !known {
+		if !slices.Contains(EventTypes, req.EventType) {
 			return invalid("the event type is one of %s", strings.Join(EventTypes, ", "))
 		}
 		q.filters.EventType = req.EventType
@@ -116,26 +114,13 @@ func (q *query) checkSelectors() error {
 			return invalid("at most %d source roots and %d source groups can be given", maxSelectors, maxSelectors)
 		}
 		for _, name := range list {
-			if !validName(name) {
+			if !config.ValidName(name) {
 				return invalid("a source root or group is not a valid name")
 			}
 		}
 	}
 	q.filters.SourceRoots, q.filters.SourceGroups = q.req.SourceRoots, q.req.SourceGroups
 	return nil
-}
-
-func validName(s string) bool {
-	if len(s) < 1 || len(s) > 64 {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return true
 }
 
 func (q *query) checkQuery() error {
