@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/agenthistory/ctx/host/durable"
@@ -108,52 +107,22 @@ func (s *Store) Pointer() (Pointer, error) {
 }
 
 func (s *Store) writePointer(p Pointer) error {
-	return s.replaceDurably(s.pointerPath(), p.encode(), [3]string{StepPointerWrite, StepPointerRename, StepPointerSync})
+	return s.replace(s.pointerPath(), p.encode(), StepPointerWrite, StepPointerRename, StepPointerSync)
 }
 
-// replaceDurably gives path new content in one step: temporary file, fsync, rename, fsync of the directory. The three step names
-// are announced before write, rename and directory sync; empty names are not announced.
-func (s *Store) replaceDurably(path string, content []byte, steps [3]string) (err error) {
-	announce := func(name string) error {
-		if name == "" {
+// replace gives path new content in one step, see durable.Replace. The names of its steps are announced, as far as they are given.
+func (s *Store) replace(path string, content []byte, steps ...string) error {
+	return durable.ReplaceInSteps(path, content, fileMode, func(n int) error {
+		if n < len(steps) {
+			if err := s.step(steps[n]); err != nil {
+				return err
+			}
+		}
+		if n > 0 {
 			return nil
 		}
-		return s.step(name)
-	}
-	if err := announce(steps[0]); err != nil {
-		return err
-	}
-	tmp := path + ".tmp"
-	renamed := false
-	defer func() {
-		if err != nil && !renamed {
-			err = errors.Join(err, removeIfThere(tmp))
-		}
-	}()
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, fileMode)
-	if err != nil {
-		return err
-	}
-	if err = s.mayWrite(len(content)); err == nil {
-		_, err = f.Write(content)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := announce(steps[1]); err != nil {
-		return err
-	}
-	if err := durable.Rename(tmp, path); err != nil {
-		return err
-	}
-	renamed = true
-	if err := announce(steps[2]); err != nil {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(path))
+		return s.mayWrite(len(content))
+	})
 }
 
 // Codes that only this package raises.

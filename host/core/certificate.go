@@ -3,9 +3,11 @@ package core
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/agenthistory/ctx/host/internal/stored"
 	"github.com/agenthistory/ctx/host/record"
 )
 
@@ -85,97 +87,76 @@ type Certificate struct {
 
 const certificateVersion = 1
 
-func (c *Certificate) fields(k *coder) {
-	k.version(certificateVersion)
-	k.digest(&c.Source)
-	k.digest(&c.Descriptor)
-	k.string(&c.Provider)
-	k.string(&c.Format)
-	k.string(&c.Variant)
-	k.uint32(&c.IdentityVersion)
-	k.bytes(&c.Anchor)
-	k.uint32(&c.Ordinal)
-	k.byte((*byte)(&c.State))
+func (c *Certificate) fields(k *stored.Coder) {
+	k.Version("certificate", certificateVersion)
+	k.Fixed(c.Source[:])
+	k.Fixed(c.Descriptor[:])
+	k.Text(&c.Provider)
+	k.Text(&c.Format)
+	k.Text(&c.Variant)
+	k.Uint32(&c.IdentityVersion)
+	k.Copied(&c.Anchor)
+	k.Uint32(&c.Ordinal)
+	stored.Code(k, &c.State, int(Gone)+1)
 	c.Sighting.fields(k)
-	k.string(&c.ParserRevision)
-	k.digest((*record.Digest)(&c.ContentDigest))
-	k.uint(&c.CertifiedBytes)
+	k.Text(&c.ParserRevision)
+	k.Fixed(c.ContentDigest[:])
+	k.Uint(&c.CertifiedBytes)
 	c.Counts.fields(k)
-	flags := c.flags()
-	if k.byte(&flags); k.reading {
-		c.HasFrontier = flags&hasFrontier != 0
+	flags := k.Flags(c.HasFrontier, len(c.Forgotten)+len(c.Yields) > 0)
+	k.Optional(flags&1, &c.HasFrontier)
+	if flags&2 != 0 {
+		numbers(k, &c.Forgotten)
+		numbers(k, &c.Yields)
+		k.Check(len(c.Forgotten)+len(c.Yields) > 0, "lists")
 	}
-	if flags&hasLists != 0 {
-		k.numbers(&c.Forgotten)
-		k.numbers(&c.Yields)
-	}
-	if flags != c.flags() {
-		k.fail()
-		return
-	}
-	n := k.length(len(c.Rejections))
-	if n > MaxRejections || c.State > Gone {
-		k.fail()
-		return
-	}
-	if k.reading {
-		c.Rejections = append(c.Rejections, make([]Rejection, n)...)
-	}
-	for i := range c.Rejections {
-		r := &c.Rejections[i]
-		k.string(&r.Locator)
-		k.uint(&r.Line)
-		k.uint(&r.ByteOffset)
-		k.bool(&r.HasOffset)
-		k.string(&r.Class)
-		k.string(&r.PayloadType)
-		k.string(&r.Detail)
-	}
+	stored.List(k, &c.Rejections, MaxRejections, func(r *Rejection) {
+		k.Text(&r.Locator)
+		k.Uint(&r.Line)
+		k.Uint(&r.ByteOffset)
+		k.Bool(&r.HasOffset)
+		k.Text(&r.Class)
+		k.Text(&r.PayloadType)
+		k.Text(&r.Detail)
+	})
 }
 
-// Flags of a stored certificate.
-const (
-	hasFrontier = 1 << iota
-	hasLists    // of which one at least is not empty
-)
-
-func (c *Certificate) flags() (flags byte) {
-	if c.HasFrontier {
-		flags |= hasFrontier
-	}
-	if len(c.Forgotten)+len(c.Yields) > 0 {
-		flags |= hasLists
-	}
-	return flags
+// numbers codes a list of numbers without a pattern.
+func numbers(k *stored.Coder, v *[]uint64) {
+	stored.List(k, v, len(k.B)/8, func(n *uint64) {
+		b := binary.BigEndian.AppendUint64(nil, *n)
+		k.Fixed(b)
+		*n = binary.BigEndian.Uint64(b)
+	})
 }
 
-func (s *Sighting) fields(k *coder) {
-	k.string(&s.Route)
-	k.string(&s.Locator)
-	k.bytes(&s.Observation)
-	k.int(&s.ModTime)
-	k.uint(&s.FileID)
+func (s *Sighting) fields(k *stored.Coder) {
+	k.Text(&s.Route)
+	k.Text(&s.Locator)
+	k.Copied(&s.Observation)
+	k.Int(&s.ModTime)
+	k.Uint(&s.FileID)
 }
 
-func (n *Counts) fields(k *coder) {
+func (n *Counts) fields(k *stored.Coder) {
 	for _, v := range []*uint64{&n.Complete, &n.Retained, &n.Rejected, &n.Ignored, &n.Indexed} {
-		k.uint(v)
+		k.Uint(v)
 	}
 }
 
 // encode gives the stored form.
 func (c *Certificate) encode() []byte {
-	k := coder{b: make([]byte, 0, 512)}
+	k := stored.Coder{B: make([]byte, 0, 512)}
 	c.fields(&k)
-	return k.b
+	return k.B
 }
 
 // decode reads the stored form; c owns its memory afterwards, also what it shares with the certificate that it held before.
 func (c *Certificate) decode(b []byte) error {
-	k := coder{b: b, reading: true}
-	c.Rejections, c.Forgotten, c.Yields = c.Rejections[:0], nil, nil
+	k := stored.Coder{B: b, Reading: true}
+	c.Forgotten, c.Yields = nil, nil
 	c.fields(&k)
-	return k.end()
+	return k.End()
 }
 
 func (s *Sighting) equal(o *Sighting) bool {
@@ -186,15 +167,15 @@ func (s *Sighting) equal(o *Sighting) bool {
 // facts is the digest of what the certificate says about content. Ordinal, sighting, frontier, lists and the details of rejections stay out:
 // equal content found elsewhere, at another time or in several appends has equal facts.
 func (c *Certificate) facts() record.Digest {
-	k := coder{b: append(make([]byte, 0, 256), "ctx.certificate.v1\x00"...)}
-	k.digest(&c.Source)
-	k.digest(&c.Descriptor)
-	k.byte((*byte)(&c.State))
-	k.string(&c.ParserRevision)
-	k.digest((*record.Digest)(&c.ContentDigest))
-	k.uint(&c.CertifiedBytes)
+	k := stored.Coder{B: append(make([]byte, 0, 256), "ctx.certificate.v1\x00"...)}
+	k.Fixed(c.Source[:])
+	k.Fixed(c.Descriptor[:])
+	stored.Code(&k, &c.State, int(Gone)+1)
+	k.Text(&c.ParserRevision)
+	k.Fixed(c.ContentDigest[:])
+	k.Uint(&c.CertifiedBytes)
 	c.Counts.fields(&k)
-	return sha256.Sum256(k.b)
+	return sha256.Sum256(k.B)
 }
 
 // valid checks what a caller certifies.
@@ -234,25 +215,25 @@ func (s *SessionStats) add(e *record.Event) {
 
 const sessionRowVersion = 1
 
-func (s *SessionStats) fields(k *coder) {
-	k.version(sessionRowVersion)
-	k.uint(&s.Events)
-	k.bool(&s.Timed)
-	k.int(&s.First)
-	k.int(&s.Last)
+func (s *SessionStats) fields(k *stored.Coder) {
+	k.Version("session row", sessionRowVersion)
+	k.Uint(&s.Events)
+	k.Bool(&s.Timed)
+	k.Int(&s.First)
+	k.Int(&s.Last)
 }
 
 // encodeSession gives the value under a session's ordinal.
 func encodeSession(s *record.Session, stats SessionStats) []byte {
-	k := coder{b: make([]byte, 0, 384)}
+	k := stored.Coder{B: make([]byte, 0, 384)}
 	stats.fields(&k)
-	return s.Encode(k.b)
+	return s.Encode(k.B)
 }
 
 func decodeSessionStats(b []byte) (stats SessionStats, session []byte, err error) {
-	k := coder{b: b, reading: true}
+	k := stored.Coder{B: b, Reading: true}
 	stats.fields(&k)
-	return stats, k.b, k.err
+	return stats, k.B, k.Err
 }
 
 func decodeSession(b []byte) (*record.Session, SessionStats, error) {
@@ -280,19 +261,19 @@ type sessionRef struct {
 	facts   record.Digest
 }
 
-func (r *sessionRef) fields(k *coder) {
-	k.uint32(&r.ordinal)
-	k.digest(&r.facts)
+func (r *sessionRef) fields(k *stored.Coder) {
+	k.Uint32(&r.ordinal)
+	k.Fixed(r.facts[:])
 }
 
 func (r sessionRef) encode() []byte {
-	var k coder
+	var k stored.Coder
 	r.fields(&k)
-	return k.b
+	return k.B
 }
 
 func decodeSessionRef(b []byte) (r sessionRef, err error) {
-	k := coder{b: b, reading: true}
+	k := stored.Coder{B: b, Reading: true}
 	r.fields(&k)
-	return r, k.end()
+	return r, k.End()
 }

@@ -120,7 +120,7 @@ func has(set map[uint32]*roaring.Bitmap, d lexical.Doc) bool {
 func (c *Candidate) deleteSessionEvents(session uint32) error {
 	return c.base.scan(ordinalKey(keySessionOrder, session), func(k, _ []byte) error {
 		if len(k) != sessionOrderKeySize {
-			return corruption(errMalformed, "a key of the index is malformed")
+			return corruption(nil, "a key of the index is malformed")
 		}
 		sequence := binary.BigEndian.Uint64(k[5:])
 		suborder := binary.BigEndian.Uint32(k[13:])

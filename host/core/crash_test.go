@@ -233,7 +233,7 @@ func leftovers(t *testing.T, s *Store, candidate string) (out []string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".tmp") {
+		if strings.HasPrefix(e.Name(), ".") {
 			out = append(out, e.Name())
 		}
 	}

@@ -171,7 +171,7 @@ func (w *SourceWriter) Abort() {
 	if w.ended.Swap(true) {
 		return
 	}
-	w.c.workers.drop(w)
+	_ = w.c.workers.wait(w, errEnded)
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	w.takeBack()
@@ -218,16 +218,4 @@ func (s SessionStats) plus(o SessionStats) SessionStats {
 		s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
 	}
 	return s
-}
-
-// drop removes the waiting batches of a source and waits for the running one.
-func (w *workers) drop(s *SourceWriter) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s.err == nil {
-		s.err = errEnded
-	}
-	for s.running {
-		w.change.Wait()
-	}
 }

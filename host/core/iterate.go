@@ -37,72 +37,51 @@ type DocIter struct {
 	err     error
 }
 
-// ordering says how the documents of a tie compare.
-type ordering interface {
-	// place is the rough position of a document inside a tie, from its columns.
-	place(row lexical.Row) place
-	// placeOf is the rough position of an order key inside its tie.
-	placeOf(key []byte) place
-	// prefixOf is the stored key prefix of the tie an order key belongs to.
-	prefixOf(key []byte) []byte
-	// key is the exact order key of an event.
-	key(e *record.Event) []byte
+// ordering is one of the two orders. Its order keys are those of package record.
+type ordering struct {
+	stored func(key []byte) []byte      // the stored key, without the document, of the tie that an order key falls into
+	at     int                          // where the part of an order key begins that is not in the stored one
+	rest   func(row lexical.Row) []byte // that part of a document, as far as its columns tell
+	key    func(e *record.Event) []byte // the whole order key
 }
-
-// place compares by its numbers in order.
-type place [3]uint64
-
-func (p place) compare(o place) int { return slices.Compare(p[:], o[:]) }
 
 // sessionOrder breaks ties by time (untimed first), then UUID.
-type sessionOrder struct{ session uint32 }
-
-func (sessionOrder) place(r lexical.Row) place {
-	if !r.Timed {
-		return place{0, 0, r.ID}
+func sessionOrder(session uint32) ordering {
+	return ordering{
+		stored: func(k []byte) []byte { return append(ordinalKey(keySessionOrder, session), k[:12]...) },
+		at:     12,
+		rest: func(r lexical.Row) []byte {
+			k := make([]byte, 9, 17)
+			if r.Timed {
+				k[0] = 1
+				binary.BigEndian.PutUint64(k[1:], orderTime(r.Time))
+			}
+			return binary.BigEndian.AppendUint64(k, r.ID)
+		},
+		key: func(e *record.Event) []byte { k := record.SessionKeyOf(e); return k[:] },
 	}
-	return place{1, orderTime(r.Time), r.ID}
-}
-
-func (sessionOrder) placeOf(k []byte) place {
-	return place{uint64(k[12]), binary.BigEndian.Uint64(k[13:]), binary.BigEndian.Uint64(k[21:])}
-}
-
-func (o sessionOrder) prefixOf(k []byte) []byte {
-	return append(ordinalKey(keySessionOrder, o.session), k[:12]...)
-}
-
-func (sessionOrder) key(e *record.Event) []byte {
-	k := record.SessionKeyOf(e)
-	return k[:]
 }
 
 // rangeOrder breaks ties by sequence, then digest. The UUID in the columns starts like the digest for 48 bits.
-type rangeOrder struct{}
-
-func (rangeOrder) place(r lexical.Row) place { return place{r.Sequence, r.ID >> 16, 0} }
-
-func (rangeOrder) placeOf(k []byte) place {
-	return place{binary.BigEndian.Uint64(k[9:]), binary.BigEndian.Uint64(k[17:]) >> 16, 0}
-}
-
-func (rangeOrder) prefixOf(k []byte) []byte {
-	at := 1
-	if k[0] == 1 { // untimed: the sequence takes the place of the time
-		at = 9
-	}
-	return append([]byte{keyRangeOrder, k[0]}, k[at:at+8]...)
-}
-
-func (rangeOrder) key(e *record.Event) []byte {
-	k := record.RangeKeyOf(e)
-	return k[:]
+var rangeOrder = ordering{
+	stored: func(k []byte) []byte {
+		at := 1
+		if k[0] == 1 { // untimed: the sequence takes the place of the time
+			at = 9
+		}
+		return append([]byte{keyRangeOrder, k[0]}, k[at:at+8]...)
+	},
+	at: 9,
+	rest: func(r lexical.Row) []byte {
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, r.Sequence), r.ID)[:14]
+	},
+	key: func(e *record.Event) []byte { k := record.RangeKeyOf(e); return k[:] },
 }
 
 // SessionEvents walks the events of a session in session order: forward from the first event at or after from, or backward from the
 // last event at or before it. A nil from starts at the end that the direction starts at.
 func (g *Generation) SessionEvents(ordinal uint32, from *record.SessionKey, reverse bool) *DocIter {
-	it := &DocIter{g: g, order: sessionOrder{ordinal}, prefix: sessionOrderKeySize - docSize, reverse: reverse}
+	it := &DocIter{g: g, order: sessionOrder(ordinal), prefix: sessionOrderKeySize - docSize, reverse: reverse}
 	if from != nil {
 		if reverse {
 			it.to, it.toIncl = from[:], true
@@ -116,7 +95,7 @@ func (g *Generation) SessionEvents(ordinal uint32, from *record.SessionKey, reve
 
 // Range walks all events with from <= key < to in range order, or backward. A nil bound is open.
 func (g *Generation) Range(from, to *record.RangeKey, reverse bool) *DocIter {
-	it := &DocIter{g: g, order: rangeOrder{}, prefix: rangeOrderKeySize - docSize, reverse: reverse}
+	it := &DocIter{g: g, order: rangeOrder, prefix: rangeOrderKeySize - docSize, reverse: reverse}
 	if from != nil {
 		it.from = from[:]
 	}
@@ -130,10 +109,10 @@ func (g *Generation) Range(from, to *record.RangeKey, reverse bool) *DocIter {
 func (it *DocIter) open(all []byte) {
 	lower, upper := all, after(all)
 	if it.from != nil {
-		lower = it.order.prefixOf(it.from)
+		lower = it.order.stored(it.from)
 	}
 	if it.to != nil {
-		upper = after(it.order.prefixOf(it.to))
+		upper = after(it.order.stored(it.to))
 	}
 	if bytes.Compare(lower, upper) >= 0 {
 		return // an empty range
@@ -184,8 +163,8 @@ func (it *DocIter) load() bool {
 
 // bound drops the documents of a tie that lie outside the bounds. Only the tie that a bound falls into needs a look.
 func (it *DocIter) bound(prefix []byte) {
-	inFrom := it.from != nil && bytes.Equal(prefix, it.order.prefixOf(it.from))
-	inTo := it.to != nil && bytes.Equal(prefix, it.order.prefixOf(it.to))
+	inFrom := it.from != nil && bytes.Equal(prefix, it.order.stored(it.from))
+	inTo := it.to != nil && bytes.Equal(prefix, it.order.stored(it.to))
 	if !inFrom && !inTo {
 		return
 	}
@@ -205,43 +184,37 @@ func (it *DocIter) sort() {
 	if len(it.tie) < 2 || it.err != nil {
 		return
 	}
-	type placed struct {
-		doc lexical.Doc
-		at  place
+	rest := make(map[lexical.Doc][]byte, len(it.tie))
+	for _, d := range it.tie {
+		rest[d] = it.rest(d)
 	}
-	tie := make([]placed, len(it.tie))
-	for i, d := range it.tie {
-		tie[i] = placed{d, it.place(d)}
-	}
-	slices.SortFunc(tie, func(a, b placed) int {
-		c := a.at.compare(b.at)
+	slices.SortFunc(it.tie, func(a, b lexical.Doc) int {
+		c := bytes.Compare(rest[a], rest[b])
 		if c == 0 {
-			c = bytes.Compare(it.exact(a.doc), it.exact(b.doc))
+			c = bytes.Compare(it.exact(a), it.exact(b))
 		}
 		if it.reverse {
 			return -c
 		}
 		return c
 	})
-	for i := range tie {
-		it.tie[i] = tie[i].doc
-	}
 }
 
 // compareKey compares a document of the tie that key falls into with key.
 func (it *DocIter) compareKey(d lexical.Doc, key []byte) int {
-	if c := it.place(d).compare(it.order.placeOf(key)); c != 0 {
+	rest := it.rest(d)
+	if c := bytes.Compare(rest, key[it.order.at:][:len(rest)]); c != 0 {
 		return c
 	}
 	return bytes.Compare(it.exact(d), key)
 }
 
-func (it *DocIter) place(d lexical.Doc) place {
+func (it *DocIter) rest(d lexical.Doc) []byte {
 	row, ok := it.g.text.Row(d)
 	if !ok && it.err == nil {
 		it.err = corruption(nil, "the index refers to event %d of segment %d, which does not exist", d.Doc, d.Segment)
 	}
-	return it.order.place(row)
+	return it.order.rest(row)
 }
 
 func (it *DocIter) exact(d lexical.Doc) []byte {

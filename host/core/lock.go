@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/agenthistory/ctx/host/durable"
@@ -98,12 +97,23 @@ func (s *Store) collect(p Pointer) error {
 			keep[d.Name()] = true
 		}
 	}
+	others := []string{}
 	for _, dir := range []string{leasesDir, observationsDir} {
-		if err := removeOthers(filepath.Join(s.dir, dir), keep); err != nil {
+		entries, err := os.ReadDir(filepath.Join(s.dir, dir))
+		if err != nil {
 			return err
 		}
+		for _, e := range entries {
+			if !keep[e.Name()] {
+				others = append(others, filepath.Join(s.dir, dir, e.Name()))
+			}
+		}
 	}
-	return removeIfThere(s.pointerPath() + ".tmp")
+	unfinished, err := filepath.Glob(filepath.Join(s.dir, "."+pointerFile+".*"))
+	for _, path := range append(others, unfinished...) {
+		err = errors.Join(err, removeIfThere(path))
+	}
+	return err
 }
 
 // Reclaim removes generations that are neither published nor held by a reader, and returns how many are still held. It takes the
@@ -146,20 +156,6 @@ func (s *Store) remove(directory string) (held bool, err error) {
 	err = removeIfThere(filepath.Join(path, manifestFile))
 	err = errors.Join(err, os.RemoveAll(path))
 	return false, errors.Join(err, l.release())
-}
-
-func removeOthers(dir string, keep map[string]bool) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if keep[strings.TrimSuffix(e.Name(), ".tmp")] && !strings.HasSuffix(e.Name(), ".tmp") {
-			continue
-		}
-		err = errors.Join(err, removeIfThere(filepath.Join(dir, e.Name())))
-	}
-	return err
 }
 
 func removeIfThere(path string) error {

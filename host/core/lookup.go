@@ -38,7 +38,7 @@ func (f *eventFinder) find(id record.Digest) (doc lexical.Doc, found bool, err e
 	prefix := binary.BigEndian.AppendUint64([]byte{keyEvent}, uuid8(id))
 	for ok := f.it.SeekGE(prefix); ok && bytes.HasPrefix(f.it.Key(), prefix); ok = f.it.Next() {
 		if len(f.it.Key()) != eventKeySize {
-			return doc, false, corruption(errMalformed, "a key of the index is malformed")
+			return doc, false, corruption(nil, "a key of the index is malformed")
 		}
 		doc = docOf(f.it.Key())
 		if f.buf, err = f.g.EventInto(f.buf, doc, &f.event); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/agenthistory/ctx/host/internal/stored"
 	"github.com/agenthistory/ctx/host/record"
 )
 
@@ -46,50 +47,50 @@ func (o observations) merged(newer observations) observations {
 
 // encode gives the file content: magic, entries sorted by key, SHA-256 of all that.
 func (o observations) encode() []byte {
-	k := coder{b: []byte(observationMagic)}
+	k := stored.Coder{B: []byte(observationMagic)}
 	sources := slices.SortedFunc(maps.Keys(o.sightings), func(a, b record.Digest) int { return bytes.Compare(a[:], b[:]) })
-	k.length(len(sources))
+	k.Count(len(sources), 0)
 	for _, id := range sources {
 		s := o.sightings[id]
-		k.digest(&id)
+		k.Fixed(id[:])
 		s.fields(&k)
 	}
 	routes := slices.Sorted(maps.Keys(o.absent))
-	k.length(len(routes))
+	k.Count(len(routes), 0)
 	for _, id := range routes {
 		n := o.absent[id]
-		k.string(&id)
-		k.uint32(&n)
+		k.Text(&id)
+		k.Uint32(&n)
 	}
-	sum := sha256.Sum256(k.b)
-	return append(k.b, sum[:]...)
+	sum := sha256.Sum256(k.B)
+	return append(k.B, sum[:]...)
 }
 
 func decodeObservations(b []byte) (observations, error) {
 	o := observations{}.merged(observations{})
 	body := len(b) - sha256.Size
 	if body < len(observationMagic) || !bytes.HasPrefix(b, []byte(observationMagic)) {
-		return observations{}, errMalformed
+		return observations{}, stored.Malformed("bad observations")
 	}
 	if sum := sha256.Sum256(b[:body]); !bytes.Equal(sum[:], b[body:]) {
-		return observations{}, errMalformed
+		return observations{}, stored.Malformed("bad observations")
 	}
-	k := coder{b: b[len(observationMagic):body], reading: true}
-	for n := k.length(0); n > 0 && k.err == nil; n-- {
+	k := stored.Coder{B: b[len(observationMagic):body], Reading: true}
+	for n := k.Count(0, len(k.B)); n > 0 && k.Err == nil; n-- {
 		var id record.Digest
 		var s Sighting
-		k.digest(&id)
+		k.Fixed(id[:])
 		s.fields(&k)
 		o.sightings[id] = s
 	}
-	for n := k.length(0); n > 0 && k.err == nil; n-- {
+	for n := k.Count(0, len(k.B)); n > 0 && k.Err == nil; n-- {
 		var id string
 		var absent uint32
-		k.string(&id)
-		k.uint32(&absent)
+		k.Text(&id)
+		k.Uint32(&absent)
 		o.absent[id] = absent
 	}
-	return o, k.end()
+	return o, k.End()
 }
 
 // readObservations returns the observations kept for a generation directory. A missing or damaged file counts as none: then sources
@@ -105,5 +106,5 @@ func (s *Store) readObservations(directory string) observations {
 }
 
 func (s *Store) writeObservations(directory string, o observations) error {
-	return s.replaceDurably(s.observationPath(directory), o.encode(), [3]string{StepObserve, "", ""})
+	return s.replace(s.observationPath(directory), o.encode(), StepObserve)
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -140,25 +139,13 @@ func (s *Store) pinHeld(id string) (*Generation, error) {
 		if err != nil || l == nil {
 			continue
 		}
-		if s.manifestID(e.Name()) != id {
-			if err := l.release(); err != nil {
-				return nil, err
-			}
-			continue
+		held := Published{Directory: e.Name()}
+		if m, err := s.readManifest(held); err == nil && m.Generation == id {
+			return s.openGeneration(held, l, openWhole)
 		}
-		return s.openGeneration(Published{Directory: e.Name(), Generation: id}, l, openWhole)
+		if err := l.release(); err != nil {
+			return nil, err
+		}
 	}
 	return nil, nil
-}
-
-// manifestID returns the id in the manifest of a directory, "" when there is none.
-func (s *Store) manifestID(directory string) string {
-	var m struct {
-		Generation string `json:"generation"`
-	}
-	b, err := os.ReadFile(filepath.Join(s.generationPath(directory), manifestFile))
-	if err != nil || json.Unmarshal(b, &m) != nil {
-		return ""
-	}
-	return m.Generation
 }

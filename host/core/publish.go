@@ -326,7 +326,7 @@ func (c *Candidate) writeManifest() error {
 	content := c.manifest.encode()
 	sum := sha256.Sum256(content)
 	c.published = Published{Directory: c.directory, Generation: c.manifest.Generation, Manifest: hex.EncodeToString(sum[:])}
-	return c.store.replaceDurably(filepath.Join(c.path, manifestFile), content, [3]string{})
+	return c.store.replace(filepath.Join(c.path, manifestFile), content)
 }
 
 // activate verifies the finished candidate once more as a reader would see it, and moves the pointer to it.

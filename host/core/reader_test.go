@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -269,7 +270,7 @@ func TestContractMismatch(t *testing.T) {
 	if fault.Code(err) != fault.IndexIncompatible || fault.From(err).Hint == "" {
 		t.Fatalf("pin: %v", err)
 	}
-	if err := foreignManifest([]byte(`{"schema_version":2,"new":[]}`), errMalformed); fault.Code(err) != fault.IndexIncompatible {
+	if err := foreignManifest([]byte(`{"schema_version":2,"new":[]}`), io.ErrUnexpectedEOF); fault.Code(err) != fault.IndexIncompatible {
 		t.Fatalf("a manifest of a later version: %v", err)
 	}
 	if _, err := a.Begin(context.Background(), BeginOptions{}); fault.Code(err) != fault.IndexIncompatible {

@@ -201,13 +201,25 @@ func (c *candidateFS) Unwrap() vfs.FS { return vfs.Default }
 func (c *candidateFS) Lock(string) (io.Closer, error) { return unlocked{}, nil }
 
 func (c *candidateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	file := &candidateFile{fs: c}
+	file := nowhere()
 	c.attempt(func() error {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_TRUNC, fileMode)
-		file.f = f
+		made, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, fileMode)
+		if err = errors.Join(err, made.Close()); err != nil {
+			return err
+		}
+		opened, err := c.FS.OpenReadWrite(name, category)
+		if err == nil {
+			file = opened
+		}
 		return err
 	})
-	return file, nil
+	return &candidateFile{file, c}, nil
+}
+
+// nowhere takes what is written after a failure.
+func nowhere() vfs.File {
+	file, _ := vfs.NewMem().Create("nowhere", vfs.WriteCategoryUnspecified)
+	return file
 }
 
 func (c *candidateFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -218,7 +230,9 @@ func (c *candidateFS) OpenReadWrite(string, vfs.DiskWriteCategory, ...vfs.OpenOp
 	return nil, errors.New("files of a candidate are written once")
 }
 
-func (c *candidateFS) OpenDir(name string) (vfs.File, error) { return &candidateFile{fs: c}, nil }
+func (c *candidateFS) OpenDir(name string) (vfs.File, error) {
+	return &candidateFile{nowhere(), c}, nil
+}
 
 func (c *candidateFS) Rename(from, to string) error {
 	c.attempt(func() error { return os.Rename(from, to) })
@@ -233,61 +247,23 @@ func (c *candidateFS) Remove(name string) error {
 	return err
 }
 
-// candidateFile is a file or directory that is open for writing. Without a file it swallows everything.
+// candidateFile is a file of a candidateFS.
 type candidateFile struct {
+	vfs.File
 	fs *candidateFS
-	f  *os.File
 }
 
 func (c *candidateFile) Write(p []byte) (int, error) {
-	c.write(len(p), func() (int, error) { return c.f.Write(p) })
-	return len(p), nil
-}
-
-func (c *candidateFile) WriteAt(p []byte, off int64) (int, error) {
-	c.write(len(p), func() (int, error) { return c.f.WriteAt(p, off) })
-	return len(p), nil
-}
-
-func (c *candidateFile) write(n int, write func() (int, error)) {
 	c.fs.attempt(func() error {
-		if c.f == nil {
-			return nil
-		}
-		if err := c.fs.store.mayWrite(n); err != nil {
-			return err
-		}
-		_, err := write()
+		_, err := countingWriter{c.fs.store, c.File}.Write(p)
 		return err
 	})
-}
-
-func (c *candidateFile) Read(p []byte) (int, error) {
-	if c.f == nil {
-		return 0, io.EOF
-	}
-	return c.f.Read(p)
-}
-
-func (c *candidateFile) ReadAt(p []byte, off int64) (int, error) {
-	if c.f == nil {
-		return 0, io.EOF
-	}
-	return c.f.ReadAt(p, off)
+	return len(p), nil
 }
 
 func (c *candidateFile) Close() error {
-	if c.f != nil {
-		c.fs.note(c.f.Close())
-	}
+	c.fs.note(c.File.Close())
 	return nil
-}
-
-func (c *candidateFile) Stat() (vfs.FileInfo, error) {
-	if c.f == nil {
-		return nil, fs.ErrInvalid
-	}
-	return c.fs.Stat(c.f.Name())
 }
 
 func (c *candidateFile) Preallocate(int64, int64) error { return nil }

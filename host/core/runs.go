@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/agenthistory/ctx/host/lexical"
 )
@@ -189,20 +190,18 @@ func (r *runs) spillLocked(kind int) error {
 		}
 		sp.file = f
 	}
-	w := bufio.NewWriterSize(sp.file, outputBuffer)
+	w := bufio.NewWriterSize(countingWriter{r.store, sp.file}, outputBuffer)
 	var n int64
 	for m := newMerge(nil, r.held[kind]); ; n += entrySize {
 		e, ok, _ := m.next() // in memory nothing fails
 		if !ok {
 			break
 		}
-		b := binary.LittleEndian.AppendUint64(w.AvailableBuffer(), e.a)
-		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.b), e.pos)
-		if _, err := w.Write(b); err != nil {
+		if _, err := w.Write(bytesOf([]entry{e})); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(r.store.mayWrite(int(n)), w.Flush()); err != nil {
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	sp.parts = append(sp.parts, n)
@@ -217,7 +216,7 @@ func (r *runs) merge(kind int) *merge {
 	var readers []io.Reader
 	var off int64
 	for _, n := range r.spills[kind].parts {
-		readers = append(readers, bufio.NewReaderSize(io.NewSectionReader(r.spills[kind].file, off, n), 64<<10))
+		readers = append(readers, io.NewSectionReader(r.spills[kind].file, off, n))
 		off += n
 	}
 	return newMerge(readers, r.held[kind])
@@ -244,17 +243,20 @@ type merge struct {
 	err  error
 }
 
-// cursor walks one run, in memory or on disk.
+// cursor walks one run: what is left of it in memory, and what follows on disk.
 type cursor struct {
-	next entry
 	held []entry
 	disk io.Reader
+	room []entry
 }
+
+// diskEntries is how many entries are read at once.
+const diskEntries = 4 << 10
 
 func newMerge(disk []io.Reader, held [][]entry) *merge {
 	m := &merge{}
 	for _, r := range disk {
-		m.start(&cursor{disk: r})
+		m.start(&cursor{disk: r, room: make([]entry, diskEntries)})
 	}
 	for _, r := range held {
 		m.start(&cursor{held: r})
@@ -266,48 +268,35 @@ func newMerge(disk []io.Reader, held [][]entry) *merge {
 }
 
 func (m *merge) start(c *cursor) {
-	ok, err := c.advance()
-	m.err = errors.Join(m.err, err)
-	if ok {
+	if m.fill(c); len(c.held) > 0 {
 		m.heap = append(m.heap, c)
 	}
 }
 
-func (c *cursor) advance() (bool, error) {
-	if c.disk == nil {
-		if len(c.held) == 0 {
-			return false, nil
-		}
-		c.next, c.held = c.held[0], c.held[1:]
-		return true, nil
+// fill reads on when nothing is left in memory.
+func (m *merge) fill(c *cursor) {
+	if len(c.held) > 0 || c.disk == nil || m.err != nil {
+		return
 	}
-	var b [entrySize]byte
-	if _, err := io.ReadFull(c.disk, b[:]); errors.Is(err, io.EOF) {
-		return false, nil
-	} else if err != nil {
-		return false, err
+	n, err := io.ReadFull(c.disk, bytesOf(c.room))
+	if c.held = c.room[:n/entrySize]; err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		m.err = err
 	}
-	c.next = entry{
-		a:   binary.LittleEndian.Uint64(b[0:]),
-		b:   binary.LittleEndian.Uint64(b[8:]),
-		pos: binary.LittleEndian.Uint64(b[16:]),
-	}
-	return true, nil
+}
+
+// bytesOf views entries as bytes, in the order of this machine: a spilled run is read by the process that wrote it.
+func bytesOf(entries []entry) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(entries))), len(entries)*entrySize)
 }
 
 // next returns the least entry that is left; false at the end.
-func (m *merge) next() (entry, bool, error) {
+func (m *merge) next() (e entry, ok bool, err error) {
 	if m.err != nil || len(m.heap) == 0 {
-		return entry{}, false, m.err
+		return e, false, m.err
 	}
 	c := m.heap[0]
-	e := c.next
-	ok, err := c.advance()
-	if err != nil {
-		m.err = err
-		return entry{}, false, err
-	}
-	if !ok {
+	e, c.held = c.held[0], c.held[1:]
+	if m.fill(c); len(c.held) == 0 {
 		last := len(m.heap) - 1
 		m.heap[0] = m.heap[last]
 		m.heap = m.heap[:last]
@@ -321,7 +310,7 @@ func (m *merge) down(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
-			if m.heap[child].next.compare(m.heap[least].next) < 0 {
+			if m.heap[child].held[0].compare(m.heap[least].held[0]) < 0 {
 				least = child
 			}
 		}

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -236,7 +237,7 @@ func (w *SourceWriter) find(id record.Digest) (lexical.Doc, bool, error) {
 }
 
 // Wait returns when all batches so far have run, with the error that failed the source.
-func (w *SourceWriter) Wait() error { return w.c.workers.wait(w) }
+func (w *SourceWriter) Wait() error { return w.c.workers.wait(w, nil) }
 
 // Events returns how many events this run stored; after Wait.
 func (w *SourceWriter) Events() uint64 { return w.events }
@@ -271,8 +272,12 @@ func (w *SourceWriter) readmit(k *sink, id record.Digest) error {
 	doc, ours := w.positions[id.UUID()]
 	var e record.Event
 	if ours {
-		encoded, err := w.excluded.get(id)
-		if err != nil || encoded == nil { // not excluded: nothing to do
+		place := w.excluded.places[id]
+		if place == nil { // not excluded: nothing to do
+			return nil
+		}
+		encoded, err := io.ReadAll(place)
+		if err != nil {
 			return w.c.fail(err)
 		}
 		if err := record.Decode(encoded, &e); err != nil {
@@ -291,7 +296,7 @@ func (w *SourceWriter) readmit(k *sink, id record.Digest) error {
 	}
 	if ours {
 		w.retracted = append(w.retracted, doc)
-		w.excluded.forget(id)
+		delete(w.excluded.places, id)
 		return w.store(k, &e)
 	}
 	w.superseded = append(w.superseded, storedDoc{e.Session, e.Sequence, e.Suborder, doc})
@@ -335,14 +340,9 @@ func (w *SourceWriter) sessionOf(ordinal uint32) (*record.Session, error) {
 // ones and a table can be read only when it is complete. There are few of them, but they may be large.
 type spool struct {
 	c      *Candidate
-	places map[record.Digest]spooled
+	places map[record.Digest]*io.SectionReader
 	file   *os.File
 	size   int64
-}
-
-type spooled struct {
-	offset int64
-	length int
 }
 
 func (s *spool) put(id record.Digest, encoded []byte) (err error) {
@@ -350,31 +350,13 @@ func (s *spool) put(id record.Digest, encoded []byte) (err error) {
 		if s.file, err = os.CreateTemp(filepath.Join(s.c.path, stagingDir), "spool-"); err != nil {
 			return err
 		}
-		s.places = map[record.Digest]spooled{}
+		s.places = map[record.Digest]*io.SectionReader{}
 	}
-	if err := s.c.store.mayWrite(len(encoded)); err != nil {
-		return err
-	}
-	if _, err := s.file.WriteAt(encoded, s.size); err != nil {
-		return err
-	}
-	s.places[id] = spooled{s.size, len(encoded)}
-	s.size += int64(len(encoded))
-	return nil
+	n, err := countingWriter{s.c.store, s.file}.Write(encoded)
+	s.places[id] = io.NewSectionReader(s.file, s.size, int64(n))
+	s.size += int64(n)
+	return err
 }
-
-// get returns the record of an event, nil when it is not kept.
-func (s *spool) get(id record.Digest) ([]byte, error) {
-	p, ok := s.places[id]
-	if !ok {
-		return nil, nil
-	}
-	b := make([]byte, p.length)
-	_, err := s.file.ReadAt(b, p.offset)
-	return b, err
-}
-
-func (s *spool) forget(id record.Digest) { delete(s.places, id) }
 
 func (s *spool) close() error {
 	var err error

@@ -51,7 +51,7 @@ func (s *tableSum) hex() string {
 
 func parseSum(text string) (s tableSum, err error) {
 	if !isDigest(text) {
-		return s, corruption(errMalformed, "the manifest of the index holds a malformed sum")
+		return s, corruption(nil, "the manifest of the index holds a malformed sum")
 	}
 	b, err := hex.DecodeString(text)
 	for i := range s {

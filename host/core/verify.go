@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/stored"
 )
 
 // maxProblems is how many problems a check lists; it counts all of them.
@@ -90,7 +91,7 @@ func (v *verifier) tick(c *VerifyCheck, total uint64) error {
 
 func isDamage(err error) bool {
 	damage := []string{fault.IndexCorruption, fault.PublicationAuthorityInvalid, fault.IndexIncompatible}
-	return slices.Contains(damage, fault.Code(err)) || errors.Is(err, errMalformed)
+	return slices.Contains(damage, fault.Code(err)) || errors.As(err, new(stored.Malformed))
 }
 
 func (v *verifier) run(deep bool) error {

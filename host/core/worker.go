@@ -92,7 +92,7 @@ func (w *workers) add(s *SourceWriter, b batch) error {
 	return nil
 }
 
-// trouble tells why no batch can be added.
+// trouble tells why no batch can be added or run.
 func (w *workers) trouble(s *SourceWriter) error {
 	switch {
 	case w.closed:
@@ -106,10 +106,13 @@ func (w *workers) trouble(s *SourceWriter) error {
 	return w.c.failure()
 }
 
-// wait returns when the batches of a source have run.
-func (w *workers) wait(s *SourceWriter) error {
+// wait returns when the batches of a source have run, or the running one when drop says why the waiting ones need not.
+func (w *workers) wait(s *SourceWriter, drop error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if s.err == nil {
+		s.err = drop
+	}
 	for s.running {
 		w.change.Wait()
 	}
@@ -143,7 +146,7 @@ func (w *workers) drain(s *SourceWriter) {
 	for len(s.queue) > 0 {
 		b := s.queue[0]
 		s.queue = slices.Delete(s.queue, 0, 1) // not s.queue[1:], whose array would keep every batch of the source in memory
-		skip := s.err != nil || w.closed || w.ctx.Err() != nil || w.c.failure() != nil
+		skip := w.trouble(s) != nil
 		before, target := s.events, w.target
 
 		w.mu.Unlock()

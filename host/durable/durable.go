@@ -13,6 +13,15 @@ import (
 // Replace gives path new content in one step: a temporary file beside it, fsync, rename, fsync of the directory. Readers see the old
 // or the new content; after a crash one of them is there. The file gets the given mode.
 func Replace(path string, content []byte, mode os.FileMode) error {
+	return ReplaceInSteps(path, content, mode, func(int) error { return nil })
+}
+
+// ReplaceInSteps is Replace that tells before each of its steps which one comes: 0 writing, 1 renaming, 2 syncing the directory. An error
+// ends it there.
+func ReplaceInSteps(path string, content []byte, mode os.FileMode, before func(step int) error) error {
+	if err := before(0); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -25,10 +34,16 @@ func Replace(path string, content []byte, mode os.FileMode) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
+		err = before(1)
+	}
+	if err == nil {
 		err = Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := before(2); err != nil {
+		return err
 	}
 	return SyncDir(filepath.Dir(path))
 }

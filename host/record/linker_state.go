@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+
+	"github.com/agenthistory/ctx/host/internal/stored"
 )
 
 const (
@@ -80,9 +82,9 @@ func (l *Linker) AppendState(dst []byte) []byte {
 	if len(l.seen.exact) == 0 && l.seen.bloom == nil && !l.tainted {
 		return dst
 	}
-	c := coder{b: dst}
+	c := coder{Coder: stored.Coder{B: dst}}
 	c.linker(l)
-	return c.b
+	return c.B
 }
 
 // RestoreState makes a fresh linker go on from a state; an empty one is the start of a source. The error is a fault of code
@@ -92,23 +94,23 @@ func (l *Linker) RestoreState(src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	c := coder{b: src, reading: true}
+	c := coder{Coder: stored.Coder{B: src, Reading: true}}
 	c.linker(l)
 	return c.end()
 }
 
 func (c *coder) linker(l *Linker) {
-	c.version("linker", linkerVersion)
-	flags := c.flags(l.tainted, l.seen.bloom != nil)
-	c.optional(flags&1, &l.tainted)
+	c.Version("linker", linkerVersion)
+	flags := c.Flags(l.tainted, l.seen.bloom != nil)
+	c.Optional(flags&1, &l.tainted)
 	if flags&2 != 0 {
-		c.raw(&l.seen.bloom, bloomBytes)
+		c.Raw(&l.seen.bloom, bloomBytes)
 		l.seen.bloom = slices.Clone(l.seen.bloom)
 	} else {
 		c.exact(&l.seen)
 	}
-	list(c, &l.pending, maxPending, c.uint32)
-	list(c, &l.excluded, maxExcluded, c.excluded)
+	stored.List(&c.Coder, &l.pending, maxPending, c.Uint32)
+	stored.List(&c.Coder, &l.excluded, maxExcluded, c.excluded)
 }
 
 func (c *coder) excluded(x *excludedCall) {
@@ -116,22 +118,22 @@ func (c *coder) excluded(x *excludedCall) {
 	if x.repeated {
 		hash |= 1
 	}
-	c.uint(&hash)
-	c.check(hash>>33 == 0, "hash")
+	c.Uint(&hash)
+	c.Check(hash>>33 == 0, "hash")
 	x.hash, x.repeated = uint32(hash>>1), hash&1 != 0
 }
 
 // exact codes the hashes of a set that has no filter yet.
 func (c *coder) exact(s *callSet) {
 	keys := slices.Sorted(maps.Keys(s.exact))
-	n := c.count(len(keys), maxExact)
-	if c.reading {
+	n := c.Count(len(keys), maxExact)
+	if c.Reading {
 		keys, s.exact = make([]uint32, n), make(map[uint32]struct{}, n)
 	}
 	before := uint32(0)
 	for _, key := range keys {
 		step := key - before
-		c.uint32(&step)
+		c.Uint32(&step)
 		before += step
 		s.exact[before] = struct{}{}
 	}
