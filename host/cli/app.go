@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agenthistory/ctx/host/config"
 	localusage "github.com/agenthistory/ctx/host/usage"
 )
 
@@ -109,7 +110,7 @@ func (a *App) root() *cobra.Command {
 	flags.StringVar(&a.dataRoot, "data-root", "", "`path` of the data root (environment CTX_DATA_ROOT; default ~/.ctx)")
 	a.color = "auto"
 	flags.Var(choice(&a.color, "auto", "always", "never"), "color", "color of human output: auto, always or never")
-	a.quiet = envTrue(a.Getenv("CTX_QUIET"))
+	a.quiet = config.Truthy(a.Getenv("CTX_QUIET"))
 	flags.Var(toggle(&a.quiet), "quiet", "hide successful text of setup and status, never errors, JSON or other results")
 	flags.Lookup("quiet").NoOptDefVal = "true"
 	flags.Lookup("quiet").DefValue = "false"
@@ -202,13 +203,4 @@ func group(use, short string, inner ...*cobra.Command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) }}
 	cmd.AddCommand(inner...)
 	return cmd
-}
-
-// envTrue is the reading of CTX_QUIET: anything but empty, 0, false, no and off is true.
-func envTrue(value string) bool {
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "", "0", "false", "no", "off":
-		return false
-	}
-	return true
 }

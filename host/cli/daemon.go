@@ -86,11 +86,7 @@ themselves in automatic mode; it is run by hand or by a service manager where th
 	_ = flags.MarkHidden("detached")
 	_ = flags.MarkHidden("trigger")
 	a.formatFlag(cmd, &format, "text", "text", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		opt := s.daemonOptions()
 		opt.Force, opt.Trigger, opt.Poll = force, trigger, time.Duration(interval)*time.Second
 		if detached {
@@ -103,7 +99,7 @@ themselves in automatic mode; it is run by hand or by a service manager where th
 		}
 		observed, _ := s.control().Observe(cmd.Context())
 		return writeDocument(a.Stdout, observed)
-	}
+	})
 	return cmd
 }
 
@@ -148,16 +144,14 @@ func (a *App) runDaemonStatus(cmd *cobra.Command, format string) error {
 		}
 	}
 	observed, _ := s.control().Observe(cmd.Context())
-	if format == "json" {
-		return writeDocument(a.Stdout, struct {
-			SchemaVersion int           `json:"schema_version"`
-			Daemon        status.Daemon `json:"daemon"`
-			LocalOnly     bool          `json:"local_only"`
-		}{1, observed, true})
-	}
-	p := a.page()
-	p.outcome(markDone, "Background process: %s", daemonLine(&status.Report{Daemon: observed}))
-	return p.err
+	answer := struct {
+		SchemaVersion int           `json:"schema_version"`
+		Daemon        status.Daemon `json:"daemon"`
+		LocalOnly     bool          `json:"local_only"`
+	}{1, observed, true}
+	return a.answer(format, answer, func(p *page) {
+		p.outcome(markDone, "Background process: %s", daemonLine(&status.Report{Daemon: observed}))
+	})
 }
 
 // daemonLine tells the state of the background process, and what it cannot watch.
@@ -171,25 +165,16 @@ func daemonLine(r *status.Report) string {
 
 // daemonSwitch is index mode under its older name.
 func (a *App) daemonSwitch(name string, mode config.IndexMode) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{Use: name, Hidden: true, Short: "The same as ctx index mode " + string(mode), Args: noArguments}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
-		state, err := s.setMode(cmd.Context(), mode, false)
-		if err != nil || format != "json" {
-			return err
-		}
-		return writeDocument(a.Stdout, struct {
-			SchemaVersion int  `json:"schema_version"`
-			Enabled       bool `json:"daemon_enabled"`
-			modeDaemon
-			ConfigPath string `json:"config_path"`
-			LocalOnly  bool   `json:"local_only"`
-		}{1, s.config.Indexing.Mode == config.ModeAuto, *state, s.config.Path, true})
+	type switched struct {
+		SchemaVersion int  `json:"schema_version"`
+		Enabled       bool `json:"daemon_enabled"`
+		*modeDaemon
+		ConfigPath string `json:"config_path"`
+		LocalOnly  bool   `json:"local_only"`
 	}
-	return cmd
+	cmd := &cobra.Command{Use: name, Hidden: true, Short: "The same as ctx index mode " + string(mode), Args: noArguments}
+	return reporting(a, cmd, func(cmd *cobra.Command, s *session, _ []string) (switched, error) {
+		state, err := s.setMode(cmd.Context(), mode, false)
+		return switched{1, s.config.Indexing.Mode == config.ModeAuto, state, s.config.Path, true}, err
+	}, func(*page, switched) {})
 }

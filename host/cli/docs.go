@@ -13,33 +13,28 @@ import (
 )
 
 func (a *App) docsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "docs", Short: "Read the documentation that is built in", Args: noArguments}
-	list := a.docsList(cmd)
-	inner := &cobra.Command{Use: "list", Short: "List all topics", Args: noArguments}
-	a.docsList(inner)
-	cmd.RunE = list
-	cmd.AddCommand(inner, a.docsSearch(), a.docsShow(), a.docsMan())
+	cmd := a.docsList("docs", "Read the documentation that is built in")
+	cmd.AddCommand(a.docsList("list", "List all topics"), a.docsSearch(), a.docsShow(), a.docsMan())
 	return cmd
 }
 
-// docsList gives cmd the listing of topics.
-func (a *App) docsList(cmd *cobra.Command) func(*cobra.Command, []string) error {
+// docsList is a command that lists the topics.
+func (a *App) docsList(use, short string) *cobra.Command {
 	var format string
+	cmd := &cobra.Command{Use: use, Short: short, Args: noArguments}
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if format == "json" {
-			return writeDocument(a.Stdout, map[string]any{"schema_version": 1, "topics": docs.Topics()})
-		}
-		p := a.page()
-		var rows [][]string
-		for _, t := range docs.Topics() {
-			rows = append(rows, []string{t.ID, t.Summary})
-		}
-		p.table([]string{"Topic", "What it tells"}, rows)
-		p.next("ctx docs show <topic>")
-		return p.err
+		answer := map[string]any{"schema_version": 1, "topics": docs.Topics()}
+		return a.answer(format, answer, func(p *page) {
+			var rows [][]string
+			for _, t := range docs.Topics() {
+				rows = append(rows, []string{t.ID, t.Summary})
+			}
+			p.table([]string{"Topic", "What it tells"}, rows)
+			p.next("ctx docs show <topic>")
+		})
 	}
 	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd.RunE
+	return cmd
 }
 
 func (a *App) docsSearch() *cobra.Command {
@@ -52,22 +47,20 @@ func (a *App) docsSearch() *cobra.Command {
 		for _, f := range found[:min(3, len(found))] {
 			next = append(next, "ctx docs show "+f.ID)
 		}
-		if format == "json" {
-			return writeDocument(a.Stdout, map[string]any{"schema_version": 1, "query": args[0], "results": found, "suggested_next_commands": next})
-		}
-		p := a.page()
-		if len(found) == 0 {
-			p.outcome(markWarning, "No topic mentions that")
-			p.next("ctx docs list")
-			return p.err
-		}
-		var rows [][]string
-		for _, f := range found {
-			rows = append(rows, []string{f.ID, f.Summary})
-		}
-		p.table([]string{"Topic", "What it tells"}, rows)
-		p.next(next...)
-		return p.err
+		answer := map[string]any{"schema_version": 1, "query": args[0], "results": found, "suggested_next_commands": next}
+		return a.answer(format, answer, func(p *page) {
+			if len(found) == 0 {
+				p.outcome(markWarning, "No topic mentions that")
+				p.next("ctx docs list")
+				return
+			}
+			var rows [][]string
+			for _, f := range found {
+				rows = append(rows, []string{f.ID, f.Summary})
+			}
+			p.table([]string{"Topic", "What it tells"}, rows)
+			p.next(next...)
+		})
 	}
 	cmd.Flags().Var(bounded(&limit, 1, 100), "limit", "topics at most")
 	a.formatFlag(cmd, &format, "text", "text", "json")

@@ -27,37 +27,30 @@ type deepCheck struct {
 }
 
 func (a *App) doctorCommand() *cobra.Command {
-	var format string
 	var deep bool
-	cmd := &cobra.Command{
+	cmd := reporting(a, &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation and the index",
 		Long: `Check the installation and the index. With --deep every digest, every record and every key of the active generation is
 read again, and the answer says what was checked.`,
 		Args: noArguments,
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	}, func(cmd *cobra.Command, s *session, _ []string) (*diagnosis, error) {
 		report, err := s.observe(cmd.Context())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		d := diagnosis{SchemaVersion: 1, Findings: append([]string{}, report.Findings()...), SourceEpoch: report,
+		d := &diagnosis{SchemaVersion: 1, Findings: append([]string{}, report.Findings()...), SourceEpoch: report,
 			Daemon: report.Daemon, Upgrade: report.Upgrade}
 		if deep && report.Lexical.Reason != "generation_not_published" {
 			if d.Deep, err = s.deepCheck(cmd); err != nil {
-				return err
+				return nil, err
 			}
 			d.Findings = append(d.Findings, d.Deep.Problems...)
 		}
 		d.OK = len(d.Findings) == 0
-		return a.answer(format, d, d.print)
-	}
+		return d, nil
+	}, printDiagnosis)
 	cmd.Flags().BoolVar(&deep, "deep", false, "read everything again: digests, records and keys")
-	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }
 
@@ -78,7 +71,7 @@ func (s *session) deepCheck(cmd *cobra.Command) (*deepCheck, error) {
 	return check, nil
 }
 
-func (d *diagnosis) print(p *page) {
+func printDiagnosis(p *page, d *diagnosis) {
 	if d.OK {
 		p.outcome(markDone, "No problem found")
 	} else {

@@ -17,13 +17,9 @@ func (a *App) exportCommand() *cobra.Command {
 completion record at the end. A stream without it is incomplete. Nobody's history is locked in.`,
 		Args: noArguments,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		return a.deliver(out, func(w io.Writer) error { return history.Export(cmd.Context(), s.store, s.redact, w) })
-	}
+	})
 	outFlag(cmd, &out)
 	redactFlag(cmd)
 	a.formatFlag(cmd, &format, "jsonl", "jsonl")

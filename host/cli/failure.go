@@ -52,7 +52,7 @@ func (a *App) exit(err error) int {
 // outputFailed is silent about a reader that went away: the person who closed the pipe knows it.
 func (a *App) outputFailed(err *outputError) int {
 	if !brokenPipe(err) {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.stderrStyle().mark(markFailed), err)
+		a.complain(markFailed, err.Error())
 		return exitFailed
 	}
 	if a.running != nil && a.running.CommandPath() == "ctx list events" {
@@ -89,19 +89,24 @@ func errorObject(f *fault.Error) map[string]any {
 }
 
 func (a *App) printFailure(f *fault.Error) {
-	style := a.stderrStyle()
-	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(f.Message))
+	a.complain(markFailed, f.Message)
+	hint := a.stderrStyle().safe(f.Hint)
 	switch {
 	case strings.HasPrefix(f.Hint, "ctx "):
-		fmt.Fprintf(a.Stderr, "\nNext\n  %s\n", style.safe(f.Hint))
+		fmt.Fprintf(a.Stderr, "\nNext\n  %s\n", hint)
 	case f.Hint != "":
-		fmt.Fprintf(a.Stderr, "  %s\n", style.safe(f.Hint))
+		fmt.Fprintf(a.Stderr, "  %s\n", hint)
 	}
 }
 
-func printUsage(a *App, e *usageError) {
+// complain writes one line to stderr.
+func (a *App) complain(m mark, text string) {
 	style := a.stderrStyle()
-	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(e.Error()))
+	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(m), style.safe(text))
+}
+
+func printUsage(a *App, e *usageError) {
+	a.complain(markFailed, e.Error())
 	if e.cmd != nil {
 		fmt.Fprintf(a.Stderr, "\nUsage: %s\nSee %s --help\n", e.cmd.UseLine(), e.cmd.CommandPath())
 	}

@@ -41,39 +41,23 @@ func choiceFlag(cmd *cobra.Command, value *string, name, preset, usage string, a
 	cmd.Flags().Var(choice(value, allowed...), name, usage+": "+strings.Join(allowed, ", "))
 }
 
-// whole is a flag for a whole number. What does not fit into 64 bits counts as the nearest number that does; take checks the range
-// and returns false for one outside, which what describes.
-func whole(show func() string, what string, take func(int64) bool) pflag.Value {
-	return checked{"n", show, func(s string) error {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) || !take(n) {
-			return fmt.Errorf("%s is not a whole number%s", quoteWord(s), what)
-		}
-		return nil
-	}}
-}
-
-// shown is the preset of a number flag in help, nothing for 0.
-func shown[T int | int64](value *T) func() string {
-	return func() string {
-		if *value == 0 {
-			return ""
+// whole is a flag for a whole number from least to most, which what describes. What does not fit into 64 bits counts as the nearest
+// number that does.
+func whole[T int | int64](value *T, least, most int64, what string) pflag.Value {
+	show := func() string {
+		if *value == 0 && least > 0 {
+			return "" // no preset
 		}
 		return strconv.FormatInt(int64(*value), 10)
 	}
-}
-
-// positiveCount is a number from 1 without an upper bound; what does not fit counts as everything.
-func positiveCount(value *int) pflag.Value {
-	return whole(shown(value), " above 0", func(n int64) bool {
-		*value = int(min(n, math.MaxInt))
-		return n > 0
-	})
-}
-
-// wholeNumber is any integer; its range is checked with its meaning.
-func wholeNumber(value *int64) pflag.Value {
-	return whole(shown(value), "", func(n int64) bool { *value = n; return true })
+	return checked{"n", show, func(s string) error {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || n < least || n > most {
+			return fmt.Errorf("%s is not a whole number%s", quoteWord(s), what)
+		}
+		*value = T(min(n, math.MaxInt))
+		return nil
+	}}
 }
 
 func boundedFlag(cmd *cobra.Command, value *int, name string, preset, least, most int, usage string) {
@@ -83,14 +67,7 @@ func boundedFlag(cmd *cobra.Command, value *int, name string, preset, least, mos
 
 // bounded is an integer with a closed range.
 func bounded(value *int, least, most int) pflag.Value {
-	show := func() string { return strconv.Itoa(*value) }
-	return whole(show, fmt.Sprintf(" from %d to %d", least, most), func(n int64) bool {
-		if n < int64(least) || n > int64(most) {
-			return false
-		}
-		*value = int(n)
-		return true
-	})
+	return whole(value, int64(least), int64(most), fmt.Sprintf(" from %d to %d", least, most))
 }
 
 // toggle is a boolean flag.

@@ -27,8 +27,9 @@ func (a *App) importCommand() *cobra.Command {
 exactly one path. Only what is new is read. A source that fails keeps its old records and never stops the others.`,
 		Example: "  ctx import --all\n  ctx import --provider claude --path /backup/claude/projects",
 		Args:    noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
+		RunE:    a.opened(func(cmd *cobra.Command, s *session, _ []string) error { return a.runImport(cmd, s, f) }),
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runImport(cmd, f) }
 	flags := cmd.Flags()
 	flags.StringVar(&f.provider, "provider", "", "only this provider")
 	flags.StringVar(&f.path, "path", "", "exactly this `path`, once (with --provider)")
@@ -86,14 +87,7 @@ func (f *importFlags) unserved() error {
 	return nil
 }
 
-func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
-	if err := f.check(cmd); err != nil {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) runImport(cmd *cobra.Command, s *session, f *importFlags) (err error) {
 	if err := f.unserved(); err != nil {
 		return err
 	}
@@ -113,17 +107,13 @@ func (a *App) runImport(cmd *cobra.Command, f *importFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.printReport(report, f.format); err != nil {
+	if err := a.answer(f.format, report.Document(), func(p *page) { printImport(p, report) }); err != nil {
 		return err
 	}
 	return a.importOutcome(report)
 }
 
-func (a *App) printReport(report *refresh.Report, format string) error {
-	if format == "json" {
-		return writeDocument(a.Stdout, report.Document())
-	}
-	p := a.page()
+func printImport(p *page, report *refresh.Report) {
 	t := &report.Totals
 	mark, text := importHeadline(report)
 	p.outcome(mark, "%s", text)
@@ -140,10 +130,9 @@ func (a *App) printReport(report *refresh.Report, format string) error {
 		p.next("ctx status")
 	case report.Totals.ImportedEvents > 0:
 		p.next(sampleSearch)
-	case t.Current.Sources == nil || *t.Current.Sources == 0:
+	case positive(t.Current.Sources) == "":
 		p.next("ctx sources --all")
 	}
-	return p.err
 }
 
 func importHeadline(report *refresh.Report) (mark, string) {
@@ -152,7 +141,7 @@ func importHeadline(report *refresh.Report) (mark, string) {
 		return markFailed, "Nothing could be imported"
 	case report.Totals.FailedSources > 0:
 		return markWarning, "Imported, but some sources failed"
-	case report.Totals.Change == refresh.NoOp && (report.Totals.Current.Sources == nil || *report.Totals.Current.Sources == 0):
+	case report.Totals.Change == refresh.NoOp && positive(report.Totals.Current.Sources) == "":
 		return markWarning, "No agent history was found on this machine"
 	case report.Totals.Change == refresh.NoOp:
 		return markDone, "Nothing new"
@@ -184,8 +173,7 @@ func (a *App) importOutcome(report *refresh.Report) error {
 	if report.Outcome != refresh.Failure {
 		return nil
 	}
-	style := a.stderrStyle()
-	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(firstFailure(report)))
+	a.complain(markFailed, firstFailure(report))
 	return reported{exitFailed}
 }
 

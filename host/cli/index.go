@@ -15,38 +15,34 @@ import (
 )
 
 func (a *App) indexCommand() *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
+	cmd := reporting(a, &cobra.Command{
 		Use:   "index",
 		Short: "Tell how current the index is, wait for it, or choose who keeps it current",
 		Long: `Tell how current the index is. The commands below wait for it, or choose who keeps it current: a background process (automatic
 mode) or the commands import and search --refresh wait (manual mode). None of them imports anything itself.`,
 		Args: noArguments,
-	}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	cmd.AddCommand(a.indexModeCommand(), a.indexWatchCommand(), a.indexWaitCommand())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	}, func(cmd *cobra.Command, s *session, _ []string) (*observed, error) {
 		r, err := s.observe(cmd.Context())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if format == "json" {
-			return writeDocument(a.Stdout, r.Snapshot())
-		}
-		if a.quiet {
-			return nil
-		}
-		return a.printSnapshot(r)
-	}
+		return &observed{r.Snapshot(), r}, nil
+	}, printSnapshot)
+	cmd.AddCommand(a.indexModeCommand(), a.indexWatchCommand(), a.indexWaitCommand())
 	return cmd
 }
 
-func (a *App) printSnapshot(r *status.Report) error {
-	p := a.page()
+// observed is a snapshot as JSON shows it, with the report that its text is made from.
+type observed struct {
+	status.Snapshot
+	report *status.Report
+}
+
+func printSnapshot(p *page, o *observed) {
+	if p.quiet {
+		return
+	}
+	r := o.report
 	mark, text := indexLine(r)
 	p.outcome(mark, "%s", text)
 	p.section("Index",
@@ -54,7 +50,6 @@ func (a *App) printSnapshot(r *status.Report) error {
 		field{"Sources", optional(r.IndexedSources)}, field{"Sessions", optional(r.IndexedSessions)}, field{"Events", optional(r.IndexedEvents)},
 		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
 		field{"Mode", r.Indexing.Mode}, field{"Daemon", daemonLine(r)})
-	return p.err
 }
 
 func indexLine(r *status.Report) (mark, string) {
@@ -81,37 +76,61 @@ type modeDaemon struct {
 	Supervisor status.Supervisor `json:"supervisor"`
 }
 
+// modeAnswer is the JSON object of index mode.
+type modeAnswer struct {
+	SchemaVersion int          `json:"schema_version"`
+	Indexing      modeIndexing `json:"indexing"`
+	Daemon        *modeDaemon  `json:"daemon,omitempty"`
+	ConfigPath    string       `json:"config_path"`
+	LocalOnly     bool         `json:"local_only"`
+	ReadOnly      bool         `json:"read_only"`
+}
+
+type modeIndexing struct {
+	Mode       config.IndexMode `json:"mode"`
+	Requested  config.IndexMode `json:"requested_mode"`
+	Overridden bool             `json:"overridden"`
+}
+
 func (a *App) indexModeCommand() *cobra.Command {
-	var format string
 	var install bool
-	cmd := &cobra.Command{
+	cmd := reporting(a, &cobra.Command{
 		Use:   "mode [auto|manual]",
 		Short: "Tell or choose who keeps the index current",
 		Args:  atMostOne("mode"),
-	}
-	cmd.Flags().BoolVar(&install, "install-service", false, "with auto: start the background process at every login (systemd, launchd)")
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		mode := config.IndexMode(strings.Join(args, ""))
-		if len(args) > 0 && mode != config.ModeAuto && mode != config.ModeManual {
-			return usage(cmd, quoteWord(args[0])+" is not one of auto, manual")
-		}
-		if install && mode != config.ModeAuto {
-			return usage(cmd, "--install-service needs the mode auto")
-		}
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			mode := config.IndexMode(strings.Join(args, ""))
+			if len(args) > 0 && mode != config.ModeAuto && mode != config.ModeManual {
+				return usage(cmd, quoteWord(args[0])+" is not one of auto, manual")
+			}
+			if install && mode != config.ModeAuto {
+				return usage(cmd, "--install-service needs the mode auto")
+			}
+			return nil
+		},
+	}, func(cmd *cobra.Command, s *session, args []string) (answer modeAnswer, err error) {
 		var state *modeDaemon
 		if len(args) > 0 {
-			if state, err = s.setMode(cmd.Context(), mode, install); err != nil {
-				return err
+			if state, err = s.setMode(cmd.Context(), config.IndexMode(args[0]), install); err != nil {
+				return answer, err
 			}
 		}
-		return a.printMode(s, state, format)
-	}
+		mode := s.config.Indexing
+		return modeAnswer{1, modeIndexing{mode.Mode, mode.Requested, mode.Origin == config.FromEnvironment}, state, s.config.Path, true, state == nil}, nil
+	}, printMode)
+	cmd.Flags().BoolVar(&install, "install-service", false, "with auto: start the background process at every login (systemd, launchd)")
 	return cmd
+}
+
+func printMode(p *page, answer modeAnswer) {
+	if p.quiet {
+		return
+	}
+	mode := answer.Indexing
+	p.outcome(markDone, "Indexing mode: %s", string(mode.Mode))
+	if mode.Mode != mode.Requested {
+		p.diagnostic("CTX_DAEMON_ENABLED overrides the configured mode "+string(mode.Requested), "unset it")
+	}
 }
 
 // setMode writes the mode and makes the background process follow.
@@ -151,34 +170,6 @@ func (s *session) setMode(ctx context.Context, mode config.IndexMode, install bo
 		state.Supervisor = status.Supervisor{Status: "removed"}
 	}
 	return state, nil
-}
-
-func (a *App) printMode(s *session, state *modeDaemon, format string) error {
-	mode := s.config.Indexing
-	if format != "json" {
-		if a.quiet {
-			return nil
-		}
-		p := a.page()
-		p.outcome(markDone, "Indexing mode: %s", string(mode.Mode))
-		if mode.Mode != mode.Requested {
-			p.diagnostic("CTX_DAEMON_ENABLED overrides the configured mode "+string(mode.Requested), "unset it")
-		}
-		return p.err
-	}
-	type indexing struct {
-		Mode       config.IndexMode `json:"mode"`
-		Requested  config.IndexMode `json:"requested_mode"`
-		Overridden bool             `json:"overridden"`
-	}
-	return writeDocument(a.Stdout, struct {
-		SchemaVersion int         `json:"schema_version"`
-		Indexing      indexing    `json:"indexing"`
-		Daemon        *modeDaemon `json:"daemon,omitempty"`
-		ConfigPath    string      `json:"config_path"`
-		LocalOnly     bool        `json:"local_only"`
-		ReadOnly      bool        `json:"read_only"`
-	}{1, indexing{mode.Mode, mode.Requested, mode.Origin == config.FromEnvironment}, state, s.config.Path, true, state == nil})
 }
 
 // selection is what index wait waits for.
@@ -261,11 +252,7 @@ func (a *App) indexWaitCommand() *cobra.Command {
 	boundedFlag(cmd, &timeout, "timeout-seconds", 0, 1, 86400, "give up after this many seconds; never by default")
 	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two looks")
 	a.formatFlag(cmd, &format, "text", "text", "json")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		switch {
 		case all:
 			w = selection{true, true, true}
@@ -286,7 +273,7 @@ func (a *App) indexWaitCommand() *cobra.Command {
 			return err
 		}
 		return a.printWait(state, w, r, format)
-	}
+	})
 	return cmd
 }
 
@@ -325,11 +312,7 @@ func (a *App) indexWatchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "watch", Short: "Show how the index becomes current", Args: noArguments}
 	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two lines")
 	a.formatFlag(cmd, &format, "text", "text", "jsonl", "json") // json is what the parent calls it
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		w := selection{true, s.config.Semantic.On, true}
 		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, func(r *status.Report) error {
 			return a.printWatch(r, format)
@@ -345,7 +328,7 @@ func (a *App) indexWatchCommand() *cobra.Command {
 		}
 		_, why, action := w.stand(r)
 		return fault.New("index_blocked", "not ready: %s", why).WithHint("%s", action)
-	}
+	})
 	return cmd
 }
 

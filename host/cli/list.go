@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -46,11 +47,7 @@ func (a *App) listSessionsCommand() *cobra.Command {
 its events passes all of them.`,
 		Args: noArguments,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) (err error) {
 		if err := refuseBlank(cmd, fault.InvalidRequest); err != nil {
 			return err
 		}
@@ -68,7 +65,7 @@ its events passes all of them.`,
 			a.delivered(len(found.Sessions))
 			return a.answer(format, found, func(p *page) { s.printSessions(p, view, found) })
 		})
-	}
+	})
 	cmd.Flags().StringArrayVar(&req.Providers, "provider", nil, "only this `provider` (repeatable)")
 	cmd.Flags().StringVar(&since, "since", "", "with an event since then: RFC 3339 or <n>d")
 	filterFlags(cmd, &req)
@@ -129,18 +126,16 @@ func (a *App) listEventsCommand() *cobra.Command {
 ctx list sessions and ctx show session.`,
 		Args: noArguments,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("since") != cmd.Flags().Changed("until") {
 			return usage(cmd, "--since and --until go together")
 		}
-		for _, refused := range []error{refuseBlank(cmd, "invalid_cursor", "cursor"), refuseBlank(cmd, "invalid_range")} {
-			if refused != nil {
-				return a.rangeFailure(refused)
-			}
-		}
-		req.LimitGiven = cmd.Flags().Changed("limit")
-		return a.listEvents(cmd, req, format)
+		return a.rangeFailure(cmp.Or(refuseBlank(cmd, "invalid_cursor", "cursor"), refuseBlank(cmd, "invalid_range")))
 	}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
+		req.LimitGiven = cmd.Flags().Changed("limit")
+		return a.listEvents(cmd, s, req, format)
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&req.Since, "since", "", "first time, RFC 3339 (with --until)")
 	flags.StringVar(&req.Until, "until", "", "end of the range, RFC 3339, not included (with --since)")
@@ -150,17 +145,13 @@ ctx list sessions and ctx show session.`,
 	choiceFlag(cmd, &req.Direction, "direction", "ascending", "order of time", "ascending", "descending")
 	choiceFlag(cmd, &req.Content, "content", "full", "how much of each event", "full", "text", "none")
 	req.Limit = 10000
-	flags.Var(wholeNumber(&req.Limit), "limit", "most events, 1 to 10000000")
+	flags.Var(whole(&req.Limit, math.MinInt64, math.MaxInt64, ""), "limit", "most events, 1 to 10000000")
 	redactFlag(cmd)
 	a.formatFlag(cmd, &format, "json", "json", "jsonl")
 	return cmd
 }
 
-func (a *App) listEvents(cmd *cobra.Command, req history.RangeRequest, format string) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) listEvents(cmd *cobra.Command, s *session, req history.RangeRequest, format string) error {
 	events, err := history.Events(cmd.Context(), s.store, req)
 	if err != nil {
 		return a.rangeFailure(err)

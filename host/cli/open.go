@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
@@ -33,6 +34,17 @@ func (a *App) open() (*session, error) {
 	return s, err
 }
 
+// opened makes a command of what needs an open session.
+func (a *App) opened(run func(*cobra.Command, *session, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.open()
+		if err != nil {
+			return err
+		}
+		return run(cmd, s, args)
+	}
+}
+
 // place is open without the settings, for commands that answer even when the config file is malformed.
 func (a *App) place() (*session, error) {
 	env := config.System()
@@ -49,8 +61,7 @@ func (a *App) warnFallback(error) {
 		return
 	}
 	a.fellBack = true
-	style := a.stderrStyle()
-	fmt.Fprintf(a.Stderr, "%s the newest index is damaged; the one before it answers\n\nNext\n  ctx import --all\n\n", style.mark(markWarning))
+	a.complain(markWarning, "the newest index is damaged; the one before it answers\n\nNext\n  ctx import --all\n")
 }
 
 func (s *session) lookupEnv(name string) (string, bool) { return s.app.LookupEnv(name) }

@@ -89,17 +89,13 @@ func (a *App) answer(format string, result any, show func(*page)) error {
 // reporting makes cmd a command whose answer is one result in text or JSON: run makes it from an open session, show lays it out.
 func reporting[T any](a *App, cmd *cobra.Command, run func(*cobra.Command, *session, []string) (T, error), show func(*page, T)) *cobra.Command {
 	var format string
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, args []string) error {
 		result, err := run(cmd, s, args)
 		if err != nil {
 			return err
 		}
 		return a.answer(format, result, func(p *page) { show(p, result) })
-	}
+	})
 	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }

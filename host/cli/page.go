@@ -16,9 +16,10 @@ type page struct {
 	style style
 	err   error
 	begun bool
+	quiet bool // --quiet: what only says that all is well is not written
 }
 
-func (a *App) page() *page { return &page{w: a.Stdout, style: a.stdoutStyle()} }
+func (a *App) page() *page { return &page{w: a.Stdout, style: a.stdoutStyle(), quiet: a.quiet} }
 
 func (p *page) printf(format string, args ...any) {
 	if p.err != nil {

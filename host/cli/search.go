@@ -32,8 +32,16 @@ Results of tools are searched like any other text. A query, a --term or --file i
 how. Any other text is plain words.`,
 		Example: "  ctx search \"retry timeout\"\n  ctx search --file pay/client.go\n  ctx search '\"connection reset\" -proxy tool:Bash'\n  ctx search panic --content-scope outputs --since 14d",
 		Args:    atMostOne("query"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			for _, pair := range [][]string{{"content-scope", "event-type"}, {"session", "exclude-session"}} {
+				if err := exclusive(cmd, pair...); err != nil {
+					return err
+				}
+			}
+			return refuseBlank(cmd, fault.InvalidRequest)
+		},
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runSearch(cmd, f, args) }
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, args []string) error { return a.runSearch(cmd, s, f, args) })
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.req.Terms, "term", nil, "OR alternative (repeatable, at most 32)")
 	boundedFlag(cmd, &f.req.Limit, "limit", search.DefaultLimit, 1, search.MaxLimit, "most results")
@@ -65,19 +73,7 @@ how. Any other text is plain words.`,
 	return cmd
 }
 
-func (a *App) runSearch(cmd *cobra.Command, f *searchFlags, args []string) error {
-	for _, pair := range [][]string{{"content-scope", "event-type"}, {"session", "exclude-session"}} {
-		if err := exclusive(cmd, pair...); err != nil {
-			return err
-		}
-	}
-	if err := refuseBlank(cmd, fault.InvalidRequest); err != nil {
-		return err
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) runSearch(cmd *cobra.Command, s *session, f *searchFlags, args []string) (err error) {
 	req := f.request(cmd, s, args)
 	service := s.search()
 	if err := service.Check(req); err != nil {
@@ -91,14 +87,13 @@ func (a *App) runSearch(cmd *cobra.Command, f *searchFlags, args []string) error
 		return err
 	}
 	a.deliveredSearch(answer.Results)
-	if f.format == "json" {
-		return writeDocument(a.Stdout, answer)
-	}
-	var together []string
-	if r := answer.Coverage.Relaxations; r != nil && len(*r) == 0 {
-		together = hiddenBy(cmd, service, req)
-	}
-	return a.printAnswer(answer, f.verbose, together)
+	return a.answer(f.format, answer, func(p *page) {
+		var together []string
+		if r := answer.Coverage.Relaxations; r != nil && len(*r) == 0 {
+			together = hiddenBy(cmd, service, req)
+		}
+		a.printAnswer(p, answer, f.verbose, together)
+	})
 }
 
 // searchFilters take one filter over from a request.
@@ -196,8 +191,7 @@ func (a *App) refreshFirst(cmd *cobra.Command, s *session, mode string) (search.
 	return freshness, nil
 }
 
-func (a *App) printAnswer(answer *search.Answer, verbose bool, together []string) error {
-	p := a.page()
+func (a *App) printAnswer(p *page, answer *search.Answer, verbose bool, together []string) {
 	if len(answer.Results) == 0 {
 		printNoHits(p, answer, together)
 	} else {
@@ -219,7 +213,6 @@ func (a *App) printAnswer(answer *search.Answer, verbose bool, together []string
 	}
 	printReading(p, answer)
 	printAnswerNotes(a, p, answer)
-	return p.err
 }
 
 func printHit(p *page, row *search.Row, verbose bool) {
@@ -404,7 +397,7 @@ func printAnswerNotes(a *App, p *page, answer *search.Answer) {
 		p.diagnostic("Very many events match: only the best "+count(answer.Truncation.CandidatePool)+" were looked at", "add a word or a filter")
 	}
 	if code := answer.Retrieval.FallbackCode; code != "" {
-		fmt.Fprintf(a.Stderr, "%s semantic search is not available (%s); these are lexical results\n", a.stderrStyle().mark(markWarning), code)
+		a.complain(markWarning, "semantic search is not available ("+code+"); these are lexical results")
 	}
 	if answer.Window.MoreAvailable {
 		p.gap()

@@ -12,6 +12,7 @@ import (
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/daemon"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 	"github.com/agenthistory/ctx/host/refresh"
 	"github.com/agenthistory/ctx/host/sources"
 	"github.com/agenthistory/ctx/host/status"
@@ -31,7 +32,7 @@ func (a *App) setupCommand() *cobra.Command {
 machine. In manual mode, or with --no-daemon, only the data root is made.`,
 		Args: noArguments,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.runSetup(cmd, f) }
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error { return a.runSetup(cmd, s, f) })
 	flags := cmd.Flags()
 	flags.BoolVar(&f.catalogOnly, "catalog-only", false, "old, has no effect")
 	flags.BoolVar(&f.noImport, "no-import", false, "old, has no effect")
@@ -45,11 +46,7 @@ machine. In manual mode, or with --no-daemon, only the data root is made.`,
 	return cmd
 }
 
-func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *App) runSetup(cmd *cobra.Command, s *session, f *setupFlags) error {
 	if f.semantic {
 		return semanticRefused(s, f)
 	}
@@ -63,11 +60,12 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 	}
 	autostart := daemonAutostart{Status: "not_requested", StatusCommand: "ctx status"}
 	var report *refresh.Report
+	var err error
 	switch {
 	case f.noDaemon:
-		request.Reason, autostart.Reason = reason("explicit_opt_out"), reason("explicit_opt_out")
+		request.Reason, autostart.Reason = "explicit_opt_out", "explicit_opt_out"
 	case !s.control().Automatic():
-		request.Reason, autostart.Reason = reason("daemon_disabled"), reason("daemon_disabled")
+		request.Reason, autostart.Reason = "daemon_disabled", "daemon_disabled"
 	default:
 		if report, err = a.setUp(cmd.Context(), s, f, &request, &autostart); err != nil {
 			return err
@@ -81,18 +79,16 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 	autostart.Supervisor = observed.Daemon.Supervisor
 	answer := newSetupAnswer(observed, request, autostart, f)
 	// Who waits wants to know that nothing came.
-	failed := request.Status == "failed" || f.wait && request.LastError != nil && s.control().Suppressed() == ""
-	switch {
-	case f.format == "json":
-		err = writeDocument(a.Stdout, answer)
-	case !a.quiet || failed:
-		err = a.printSetup(cmd.Context(), s, observed, answer, report)
-	}
+	failed := request.Status == "failed" || f.wait && request.LastError != "" && s.control().Suppressed() == ""
+	err = a.answer(f.format, answer, func(p *page) {
+		if !p.quiet || failed {
+			printSetup(cmd.Context(), p, s, observed, answer, report)
+		}
+	})
 	if err != nil || !failed {
 		return err
 	}
-	style := a.stderrStyle()
-	fmt.Fprintf(a.Stderr, "%s %s\n", style.mark(markFailed), style.safe(*request.LastError))
+	a.complain(markFailed, string(request.LastError))
 	return reported{exitFailed}
 }
 
@@ -100,27 +96,26 @@ func (a *App) runSetup(cmd *cobra.Command, f *setupFlags) error {
 // where there is nothing to read: an empty index is published in a moment.
 func (a *App) setUp(ctx context.Context, s *session, f *setupFlags, request *refreshRequest, autostart *daemonAutostart) (*refresh.Report, error) {
 	c := s.control()
-	autostart.Requested, autostart.Reason, autostart.Status = true, nil, "verified"
+	autostart.Requested, autostart.Status = true, "verified"
 	h, err := c.Start(ctx, "setup")
 	if err != nil {
 		if fault.Code(err) != daemon.Unavailable {
 			return nil, err
 		}
-		why := cmp.Or(c.Suppressed(), daemon.Unavailable)
-		autostart.Status, autostart.Reason = "unavailable", &why
-		request.Reason, request.LastError = reason(daemon.Unavailable), reason(fault.From(err).Message)
+		autostart.Status, autostart.Reason = "unavailable", nullable.Text(cmp.Or(c.Suppressed(), daemon.Unavailable))
+		request.Reason, request.LastError = daemon.Unavailable, nullable.Text(fault.From(err).Message)
 		return nil, nil
 	}
 	autostart.PID, autostart.Persistent = &h.PID, true
 	if !h.Supervised {
-		autostart.Status, autostart.Reason = "degraded", reason("native_supervisor_unavailable")
+		autostart.Status, autostart.Reason = "degraded", "native_supervisor_unavailable"
 	}
 	request.DaemonAvailable = true
 	r := c.NewRequest("setup")
-	r.All, request.RequestID = true, &r.ID
+	r.All, request.RequestID = true, nullable.Text(r.ID)
 	if !f.wait && !s.nothingToRead(ctx) {
 		standing, err := c.Submit(ctx, r)
-		request.Status, request.RequestState, request.Reason = "pending", &standing.RequestState, reason("refresh_queued_without_published_generation")
+		request.Status, request.RequestState, request.Reason = "pending", nullable.Text(standing.RequestState), "refresh_queued_without_published_generation"
 		return nil, err
 	}
 	sink, end := a.progressSink(f.progress, f.format)
@@ -130,8 +125,8 @@ func (a *App) setUp(ctx context.Context, s *session, f *setupFlags, request *ref
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		request.Status, request.RequestState, request.Reason = "failed", reason("failed"), reason("refresh_failed")
-		request.LastError = reason(fault.From(err).Message)
+		request.Status, request.RequestState, request.Reason = "failed", "failed", "refresh_failed"
+		request.LastError = nullable.Text(fault.From(err).Message)
 		return nil, nil
 	}
 	request.finished(report, standing)
@@ -184,39 +179,35 @@ type setupCatalog struct {
 
 // refreshRequest tells what became of the refresh that setup asked for. Nulls are kept.
 type refreshRequest struct {
-	Status              string  `json:"status"`
-	Reason              *string `json:"reason"`
-	Mode                string  `json:"mode"`
-	DaemonAvailable     bool    `json:"daemon_available"`
-	RequestID           *string `json:"request_id"`
-	RequestState        *string `json:"request_state"`
-	SourceCount         uint64  `json:"source_count"`
-	PublishedGeneration *string `json:"published_generation"`
-	Receipt             any     `json:"receipt"`
-	LastError           *string `json:"last_error"`
+	Status              string        `json:"status"`
+	Reason              nullable.Text `json:"reason"`
+	Mode                string        `json:"mode"`
+	DaemonAvailable     bool          `json:"daemon_available"`
+	RequestID           nullable.Text `json:"request_id"`
+	RequestState        nullable.Text `json:"request_state"`
+	SourceCount         uint64        `json:"source_count"`
+	PublishedGeneration nullable.Text `json:"published_generation"`
+	Receipt             any           `json:"receipt"`
+	LastError           nullable.Text `json:"last_error"`
 }
 
 type daemonAutostart struct {
 	Status        string            `json:"status"`
-	Reason        *string           `json:"reason"`
+	Reason        nullable.Text     `json:"reason"`
 	Requested     bool              `json:"requested"`
 	PID           *int              `json:"pid"`
 	Persistent    bool              `json:"persistent"`
-	Limitation    *string           `json:"limitation"`
+	Limitation    nullable.Text     `json:"limitation"`
 	Supervisor    status.Supervisor `json:"supervisor"`
 	StatusCommand string            `json:"status_command"`
 }
 
-func reason(text string) *string { return &text }
-
 // finished describes a refresh that ran to its end.
 func (request *refreshRequest) finished(report *refresh.Report, standing daemon.Standing) {
-	request.Status, request.RequestState, request.Receipt = "published", &standing.RequestState, report.Receipt
-	if report.Generation != "" {
-		request.PublishedGeneration = &report.Generation
-	}
+	request.Status, request.RequestState, request.Receipt = "published", nullable.Text(standing.RequestState), report.Receipt
+	request.PublishedGeneration = nullable.Text(report.Generation)
 	if report.Outcome == refresh.Failure {
-		request.Status, request.Reason, request.LastError = "failed", reason("refresh_failed"), reason(firstFailure(report))
+		request.Status, request.Reason, request.LastError = "failed", "refresh_failed", nullable.Text(firstFailure(report))
 	}
 }
 
@@ -245,19 +236,18 @@ func setupMode(observed *status.Report, request refreshRequest) string {
 	return "unavailable"
 }
 
-func (a *App) printSetup(ctx context.Context, s *session, observed *status.Report, answer setupAnswer, report *refresh.Report) error {
-	p := a.page()
+func printSetup(ctx context.Context, p *page, s *session, observed *status.Report, answer setupAnswer, report *refresh.Report) {
 	request := &answer.RefreshRequest
 	switch {
 	case request.Status == "failed":
-		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(*request.LastError))
+		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(string(request.LastError)))
 	case request.Status == "pending":
 		p.outcome(markDone, "Indexing in the background; what is indexed already answers")
 	case request.Status == "unavailable" && !observed.Initialized:
-		p.outcome(markWarning, "Not indexed: %s", notIndexed[*request.Reason])
-	case request.LastError != nil:
-		p.outcome(markWarning, "What is indexed answers, but nothing new was read: %s", p.style.safe(*request.LastError))
-	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
+		p.outcome(markWarning, "Not indexed: %s", notIndexed[request.Reason])
+	case request.LastError != "":
+		p.outcome(markWarning, "What is indexed answers, but nothing new was read: %s", p.style.safe(string(request.LastError)))
+	case positive(observed.IndexedSources) == "":
 		p.outcome(markWarning, "No agent history was found on this machine")
 	case report != nil && report.Totals.FailedSources > 0:
 		p.outcome(markWarning, "Ready, but %s could not be read", plural(report.Totals.FailedSources, "source"))
@@ -281,16 +271,15 @@ func (a *App) printSetup(ctx context.Context, s *session, observed *status.Repor
 	case !observed.Initialized:
 		p.section("Data", field{"Root", observed.DataRoot})
 		p.next("ctx import --all")
-	case observed.IndexedSources == nil || *observed.IndexedSources == 0:
+	case positive(observed.IndexedSources) == "":
 		p.next("ctx sources --all")
 	default:
 		p.next(s.suggestions(ctx)...)
 	}
-	return p.err
 }
 
 // notIndexed says why setup asked for no refresh.
-var notIndexed = map[string]string{
+var notIndexed = map[nullable.Text]string{
 	"explicit_opt_out": "--no-daemon asked for no refresh", "daemon_disabled": "indexing is in manual mode",
 	daemon.Unavailable: "no background process runs",
 }

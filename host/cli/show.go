@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -33,11 +34,7 @@ func (a *App) ofSession(cmd *cobra.Command, read reading[*history.Session]) *cob
 		}
 		return one(cmd, args)
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, args []string) (err error) {
 		if len(args) == 1 {
 			selector.ID = args[0]
 		}
@@ -56,20 +53,16 @@ func (a *App) ofSession(cmd *cobra.Command, read reading[*history.Session]) *cob
 			}
 			return read(cmd, s, view, found)
 		})
-	}
+	})
 	return cmd
 }
 
 // ofEvent makes cmd a command about one event.
 func (a *App) ofEvent(cmd *cobra.Command, read reading[string]) *cobra.Command {
 	cmd.Args = exactlyOne("an event id")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := a.open()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, args []string) error {
 		return s.view(cmd, "event", args[0], func(_ context.Context, view *history.View) error { return read(cmd, s, view, args[0]) })
-	}
+	})
 	return cmd
 }
 
@@ -119,7 +112,7 @@ the command that shows all of it. Everywhere else, and with --out, the text is c
 		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, format, out != "") })
 	})
 	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
-	cmd.Flags().Var(positiveCount(&most), "max-events", "stop after `n` events")
+	cmd.Flags().Var(whole(&most, 1, math.MaxInt64, " above 0"), "max-events", "stop after `n` events")
 	outFlag(cmd, &out)
 	redactFlag(cmd)
 	a.formatFlag(cmd, &format, "text", "text", "markdown", "html", "json", "jsonl")

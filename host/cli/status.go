@@ -34,13 +34,7 @@ func (a *App) statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if format == "json" {
-			return writeDocument(a.Stdout, report)
-		}
-		if a.quiet {
-			return nil
-		}
-		return a.printStatus(report)
+		return a.answer(format, report, func(p *page) { printStatus(p, report) })
 	}
 	choiceFlag(cmd, &control, "usage", "", "control local usage counting", "enable", "disable", "reset")
 	a.formatFlag(cmd, &format, "text", "text", "json")
@@ -78,8 +72,10 @@ func (a *App) statusWithoutConfig(err error, format string) error {
 	return reported{exitFailed}
 }
 
-func (a *App) printStatus(r *status.Report) error {
-	p := a.page()
+func printStatus(p *page, r *status.Report) {
+	if p.quiet {
+		return
+	}
 	findings := r.Findings()
 	switch {
 	case r.Lexical.Reason == "generation_not_published":
@@ -124,7 +120,6 @@ func (a *App) printStatus(r *status.Report) error {
 	} else if len(findings) > 0 {
 		p.next("ctx doctor")
 	}
-	return p.err
 }
 
 func sourcesLine(r *status.Report) string {

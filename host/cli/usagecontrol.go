@@ -44,14 +44,13 @@ func (a *App) usageControl(action, format string) error {
 			return err
 		}
 		return reported{exitFailed}
-	case a.quiet && format != "json":
-		return nil
 	}
 	return a.answer(format, done.envelope(), done.print)
 }
 
 func (u usageAction) print(p *page) {
 	switch {
+	case p.quiet:
 	case u.Action == "reset":
 		p.outcome(markDone, "Local usage counters: %s", u.Store)
 	case *u.Effective != *u.Persisted:

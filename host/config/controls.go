@@ -23,7 +23,7 @@ func (c *Config) applyControls(file *fileSettings, env Environment) {
 		// A value that cannot be read may have meant "off", and counting nothing is the side that harms nobody.
 		c.LocalUsage.On = false
 	}
-	c.Daemon = Daemon{Scope: DaemonFull, ScopeOrigin: FromDefault, AutostartOff: truthy(env.control("CTX_DAEMON_AUTOSTART_OFF"))}
+	c.Daemon = Daemon{Scope: DaemonFull, ScopeOrigin: FromDefault, AutostartOff: Truthy(env.control("CTX_DAEMON_AUTOSTART_OFF"))}
 	if file.daemonScope != "" {
 		c.Daemon.Scope, c.Daemon.ScopeOrigin = file.daemonScope, FromFile
 	}
@@ -69,8 +69,8 @@ func (c *Config) boolControl(env Environment, name string) (on, set bool) {
 	return false, false
 }
 
-// truthy is the loose reading of a flag variable: anything but empty, 0, false, no and off.
-func truthy(value string) bool {
+// Truthy is the loose reading of a flag variable: anything but empty, 0, false, no and off.
+func Truthy(value string) bool {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "", "0", "false", "no", "off":
 		return false

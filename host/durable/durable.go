@@ -5,13 +5,13 @@ package durable
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// Replace gives path new content in one step: a temporary file beside it, fsync, rename, fsync of the directory. Readers see the old
-// or the new content; after a crash one of them is there. The file gets the given mode.
+// Replace gives path new content in one step; see Write.
 func Replace(path string, content []byte, mode os.FileMode) error {
 	return ReplaceInSteps(path, content, mode, func(int) error { return nil })
 }
@@ -22,11 +22,24 @@ func ReplaceInSteps(path string, content []byte, mode os.FileMode, before func(s
 	if err := before(0); err != nil {
 		return err
 	}
+	return replace(path, mode, before, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// Write gives path the content that write writes, in one step: a temporary file beside it, fsync, rename, fsync of the directory.
+// Readers see the old or the new content; after a crash one of them is there. The file gets the given mode.
+func Write(path string, mode os.FileMode, write func(io.Writer) error) error {
+	return replace(path, mode, func(int) error { return nil }, write)
+}
+
+func replace(path string, mode os.FileMode, before func(step int) error, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	err = write(f)
 	if err == nil {
 		err = f.Chmod(mode)
 	}
