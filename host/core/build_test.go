@@ -444,6 +444,11 @@ func TestTouchMakesNoGeneration(t *testing.T) {
 		if seen != 1 || g.Routes()[0].Absent != 2 {
 			t.Fatalf("%s: %d certificates moved, routes %+v", when, seen, g.Routes())
 		}
+		want := Deliveries{{testProvider, "r", uint64(g.Manifest().Stats.Sources) - 1}, {testProvider, "r2", 1}}
+		if got := g.Deliveries(); !slices.Equal(got, want) {
+			t.Fatalf("%s: delivered by %v, want %v", when, got, want)
+		}
+		a.verify()
 	}
 	check("kept beside the generation")
 	a.publish(numbered("three", 1, 2))

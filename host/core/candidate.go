@@ -238,6 +238,7 @@ func (c *Candidate) startFromBase() {
 		m.Tombstones, m.Config = b.Tombstones, b.Config
 		m.Certificates, m.Sessions = b.Certificates, b.Sessions
 		m.Routes, m.Roots = c.base.Routes(), slices.Clone(b.Roots)
+		m.Deliveries = slices.Clone(c.base.Deliveries())
 	} else if c.old != nil {
 		// What was decided once stays decided.
 		m.Tombstones, m.Roots = c.old.manifest.Tombstones, slices.Clone(c.old.manifest.Roots)
@@ -355,9 +356,16 @@ func (c *Candidate) Touch(source record.Digest, s Sighting) error {
 	defer c.mu.Unlock()
 	cert, err := c.stored(source)
 	if err == nil && !cert.Sighting.equal(&s) {
-		c.seen.sightings[source] = s
+		c.sight(cert, s)
 	}
 	return err
+}
+
+// sight is called with the lock held. cert is what the candidate has.
+func (c *Candidate) sight(cert *Certificate, s Sighting) {
+	c.manifest.Deliveries.count(cert.Provider, cert.Route, -1)
+	c.manifest.Deliveries.count(cert.Provider, s.Route, 1)
+	c.seen.sightings[cert.Source] = s
 }
 
 // stored is called with the lock held.

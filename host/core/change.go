@@ -31,7 +31,7 @@ func (c *Candidate) certificate(source record.Digest) (*Certificate, error) {
 // setCertificate replaces old (nil: none) by next (nil: the source goes).
 func (c *Candidate) setCertificate(old, next *Certificate) {
 	if old != nil {
-		c.manifest.Stats.count(old, -1)
+		c.count(old, -1)
 	}
 	if next == nil {
 		c.certificates[old.Source] = nil
@@ -39,10 +39,15 @@ func (c *Candidate) setCertificate(old, next *Certificate) {
 		delete(c.seen.sightings, old.Source)
 		return
 	}
-	c.manifest.Stats.count(next, 1)
+	c.count(next, 1)
 	c.certificates[next.Source] = next.encode()
 	c.facts[sumCertificates][next.Source] = factsChange{facts: next.facts()}
 	delete(c.seen.sightings, next.Source)
+}
+
+func (c *Candidate) count(cert *Certificate, n int64) {
+	c.manifest.Stats.count(cert, n)
+	c.manifest.Deliveries.count(cert.Provider, cert.Route, n)
 }
 
 // count adds or, with n = -1, takes away what one source contributes.

@@ -89,19 +89,21 @@ func TestCutValues(t *testing.T) {
 
 func sampleObservations() observations {
 	return observations{
-		sightings: map[record.Digest]Sighting{{1}: {Locator: "a"}, {2}: {Observation: []byte("x"), ModTime: 3}},
-		absent:    map[string]uint32{"r1": 2, "r2": 0},
+		sightings:  map[record.Digest]Sighting{{1}: {Locator: "a"}, {2}: {Observation: []byte("x"), ModTime: 3}},
+		absent:     map[string]uint32{"r1": 2, "r2": 0},
+		deliveries: Deliveries{{"codex", "r1", 3}},
 	}
 }
 
 func sampleManifest() *Manifest {
 	m := &Manifest{
-		Contract:  Contract(),
-		Files:     []File{{Name: "text/000000000001.snp", Bytes: 12, Digest: [32]byte{9}}, {Name: "records/000004.sst", Bytes: 1 << 40}},
-		Segments:  []Segment{{ID: 1, Docs: 5, Live: 4, Searchable: 3, Tokens: 99}},
-		Routes:    []Route{{Identity: "i", Path: "/a <b> & c", Absent: 2}},
-		Roots:     []Root{{Provider: "codex", Name: "work", Identity: "named_v1"}},
-		Providers: []string{"codex"},
+		Contract:   Contract(),
+		Files:      []File{{Name: "text/000000000001.snp", Bytes: 12, Digest: [32]byte{9}}, {Name: "records/000004.sst", Bytes: 1 << 40}},
+		Segments:   []Segment{{ID: 1, Docs: 5, Live: 4, Searchable: 3, Tokens: 99}},
+		Routes:     []Route{{Identity: "i", Path: "/a <b> & c", Absent: 2}},
+		Roots:      []Root{{Provider: "codex", Name: "work", Identity: "named_v1"}},
+		Providers:  []string{"codex"},
+		Deliveries: Deliveries{{"codex", "i", 3}},
 	}
 	m.Generation = m.identity()
 	return m
@@ -111,11 +113,12 @@ func TestIdentity(t *testing.T) {
 	t.Parallel()
 	id := sampleManifest().identity()
 	for name, change := range map[string]func(*Manifest){
-		"files":     func(m *Manifest) { m.Files = nil },
-		"segments":  func(m *Manifest) { m.Segments = nil },
-		"numbers":   func(m *Manifest) { m.Next.Session = 8 },
-		"absences":  func(m *Manifest) { m.Routes[0].Absent = 1 },
-		"providers": func(m *Manifest) { m.Providers = append(m.Providers, "x") },
+		"files":      func(m *Manifest) { m.Files = nil },
+		"segments":   func(m *Manifest) { m.Segments = nil },
+		"numbers":    func(m *Manifest) { m.Next.Session = 8 },
+		"deliveries": func(m *Manifest) { m.Deliveries.count("codex", "r", 1) },
+		"absences":   func(m *Manifest) { m.Routes[0].Absent = 1 },
+		"providers":  func(m *Manifest) { m.Providers = append(m.Providers, "x") },
 	} {
 		m := sampleManifest()
 		if change(m); m.identity() != id {

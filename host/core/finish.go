@@ -39,7 +39,7 @@ func (w *SourceWriter) Finish(cert Certificate, frontier []byte) error {
 	w.ended.Store(true)
 	if w.same = same; same {
 		w.takeBack()
-		w.c.seen.sightings[cert.Source] = cert.Sighting
+		w.c.sight(w.base, cert.Sighting)
 		return w.close()
 	}
 	if err := w.certify(&cert, frontier); err != nil {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/agenthistory/ctx/host/lexical"
@@ -26,7 +25,6 @@ type Generation struct {
 	observations observations
 	fallback     error
 	closed       atomic.Bool
-	kept         sync.Map
 }
 
 // ID returns the content-derived id, 64 lower-case hex digits.
@@ -52,20 +50,20 @@ func (g *Generation) Routes() []Route {
 	return routes
 }
 
+// Deliveries tells where the sources were seen last. Not to be changed.
+func (g *Generation) Deliveries() Deliveries {
+	if len(g.observations.sightings) > 0 {
+		return g.observations.deliveries
+	}
+	return g.manifest.Deliveries
+}
+
 // Lexical returns the reader of the text index. It is closed with the generation.
 func (g *Generation) Lexical() *lexical.Reader { return g.text }
 
-// Kept returns what compute made of a generation when it was first asked under this key (of a type of the caller's own), and keeps it
-// as long as the generation is open: a published generation does not change. A failure is not kept.
-func Kept[T any](g *Generation, key any, compute func() (T, error)) (T, error) {
-	if v, ok := g.kept.Load(key); ok {
-		return v.(T), nil
-	}
-	v, err := compute()
-	if err == nil {
-		g.kept.Store(key, v)
-	}
-	return v, err
+// BlocksRead counts the blocks of the record store that were read so far, for tests of how much work something is.
+func (g *Generation) BlocksRead() int64 {
+	return g.records.Metrics().BlockCache.Misses
 }
 
 // Close ends the pin. Closing twice is allowed.

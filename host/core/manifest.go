@@ -34,6 +34,7 @@ type Manifest struct {
 	Config        string     `json:"config"`       // digest of the source configuration
 	Routes        []Route    `json:"routes"`
 	Roots         []Root     `json:"roots"`
+	Deliveries    Deliveries `json:"deliveries"` // who delivered the sources last; no part of the generation's identity
 	Next          Next       `json:"next"`
 }
 
@@ -59,6 +60,29 @@ type Statistics struct {
 	Retained       uint64 `json:"retained"`
 	Rejected       uint64 `json:"rejected"`
 	Ignored        uint64 `json:"ignored"`
+}
+
+// Deliveries counts the sources of a generation by what saw them last, in the order of its fields.
+type Deliveries []Delivery
+
+// Delivery is a provider and a route, which need not be selected any more, and the number of sources last seen there.
+type Delivery struct {
+	Provider string `json:"p"`
+	Route    string `json:"r"` // identity
+	Sources  uint64 `json:"n"`
+}
+
+// count adds n sources. Few entries are there: one for every provider and root that ever was.
+func (d *Deliveries) count(provider, route string, n int64) {
+	i, found := slices.BinarySearchFunc(*d, Delivery{Provider: provider, Route: route}, func(a, b Delivery) int {
+		return cmp.Or(strings.Compare(a.Provider, b.Provider), strings.Compare(a.Route, b.Route))
+	})
+	if !found {
+		*d = slices.Insert(*d, i, Delivery{Provider: provider, Route: route})
+	}
+	if (*d)[i].Sources += uint64(n); (*d)[i].Sources == 0 {
+		*d = slices.Delete(*d, i, i+1)
+	}
 }
 
 // Next holds the next unused numbers. They only grow, so an ordinal never means two things in one archive.

@@ -16,11 +16,12 @@ import (
 // change. So it is kept in a file of its own beside the generations, named after the directory it belongs to, and moves into the
 // certificates with the next real publication. Losing it costs one look at each source.
 type observations struct {
-	sightings map[record.Digest]Sighting // by source
-	absent    map[string]uint32          // by route identity
+	sightings  map[record.Digest]Sighting // by source
+	deliveries Deliveries                 // of all sources, with the sightings
+	absent     map[string]uint32          // by route identity
 }
 
-const observationMagic = "ctx.observations.v1\x00"
+const observationMagic = "ctx.observations.v2\x00"
 
 func (o observations) empty() bool { return len(o.sightings) == 0 && len(o.absent) == 0 }
 
@@ -33,7 +34,7 @@ func (o observations) apply(c *Certificate) {
 
 // merged returns o with the entries of newer on top.
 func (o observations) merged(newer observations) observations {
-	m := observations{sightings: maps.Clone(o.sightings), absent: maps.Clone(o.absent)}
+	m := observations{sightings: maps.Clone(o.sightings), deliveries: newer.deliveries, absent: maps.Clone(o.absent)}
 	if m.sightings == nil {
 		m.sightings = map[record.Digest]Sighting{}
 	}
@@ -54,6 +55,10 @@ func (o observations) encode() []byte {
 		s := o.sightings[id]
 		k.Fixed(id[:])
 		s.fields(&k)
+	}
+	k.Count(len(o.deliveries), 0)
+	for i := range o.deliveries {
+		o.deliveries[i].fields(&k)
 	}
 	routes := slices.Sorted(maps.Keys(o.absent))
 	k.Count(len(routes), 0)
@@ -84,6 +89,11 @@ func decodeObservations(b []byte) (observations, error) {
 		o.sightings[id] = s
 	}
 	for n := k.Count(0, len(k.B)); n > 0 && k.Err == nil; n-- {
+		var d Delivery
+		d.fields(&k)
+		o.deliveries = append(o.deliveries, d)
+	}
+	for n := k.Count(0, len(k.B)); n > 0 && k.Err == nil; n-- {
 		var id string
 		var absent uint32
 		k.Text(&id)
@@ -91,6 +101,12 @@ func decodeObservations(b []byte) (observations, error) {
 		o.absent[id] = absent
 	}
 	return o, k.End()
+}
+
+func (d *Delivery) fields(k *stored.Coder) {
+	k.Text(&d.Provider)
+	k.Text(&d.Route)
+	k.Uint(&d.Sources)
 }
 
 // readObservations returns the observations kept for a generation directory. A missing or damaged file counts as none: then sources

@@ -223,6 +223,7 @@ func (c *Candidate) reuse() (Publication, error) {
 		}
 	}
 	active := c.base.published
+	c.seen.deliveries = c.manifest.Deliveries
 	if !c.seen.empty() {
 		if err := c.store.writeObservations(active.Directory, c.base.observations.merged(c.seen)); err != nil {
 			return Publication{}, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -58,32 +59,36 @@ func TestReaderDuringPublications(t *testing.T) {
 	}
 }
 
-// What is derived from a generation is made once for as long as it is open; a failure is not kept, and another generation has its own.
-func TestKept(t *testing.T) {
+// The sources are counted by what saw them last, whether that is in a certificate or beside the generation.
+func TestDeliveries(t *testing.T) {
 	t.Parallel()
-	type key struct{}
-	a := newArchiveWith(t, Options{Cache: 16 << 20})
-	a.publish(numbered("one", 1, 3))
-	g := a.pin()
-	made := 0
-	ask := func(g *Generation, fail error) (int, error) {
-		return Kept(g, key{}, func() (int, error) { made++; return made, fail })
+	a := newArchive(t)
+	one, two, three := numbered("one", 1, 3), numbered("two", 1, 3), numbered("three", 1, 3)
+	a.publish(one, two)
+	sight := func(s source, route string) {
+		a.refresh(func(c *Candidate) { a.must(c.Touch(s.id(), Sighting{Route: route})) })
 	}
-	if _, err := ask(g, context.Canceled); err == nil {
-		t.Fatal("the failure is lost")
-	}
-	for range 3 {
-		if n, err := ask(g, nil); n != 2 || err != nil {
-			t.Fatalf("%d %v", n, err)
+	expect := func(want ...Delivery) {
+		t.Helper()
+		if got := a.pin().Deliveries(); !slices.Equal(got, want) {
+			t.Fatalf("delivered by %v, want %v", got, want)
 		}
+		a.verify()
 	}
-	a.publish(numbered("one", 1, 4))
-	if n, err := ask(a.pin(), nil); n != 3 || err != nil {
-		t.Fatalf("another generation: %d %v", n, err)
-	}
-	if got := a.all(g); len(got) != 3 {
-		t.Fatalf("%d events", len(got))
-	}
+	expect(Delivery{testProvider, "r", 2})
+	sight(one, "q")
+	sight(two, "s")
+	sight(one, "s")
+	expect(Delivery{testProvider, "s", 2})
+	a.publish(two, three) // two is read again where it was at first, and is as it was
+	expect(Delivery{testProvider, "r", 2}, Delivery{testProvider, "s", 1})
+	a.refresh(func(c *Candidate) { a.must(c.Drop(one.id())) })
+	expect(Delivery{testProvider, "r", 2})
+	a.refresh(func(c *Candidate) {
+		a.must(c.Touch(three.id(), Sighting{Route: "t"}))
+		a.must(c.SetState(three.id(), Gone))
+	})
+	expect(Delivery{testProvider, "r", 1}, Delivery{testProvider, "t", 1})
 }
 
 // Readers never write: not into a data root they may not write to, and not beside it.

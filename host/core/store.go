@@ -113,8 +113,8 @@ const (
 	policyRevision        = 4
 	activityRevision      = 1
 	tokenizerRevision     = 2
-	segmentRevision       = 3 // postings, columns and snapshot files
-	storeRevision         = 2 // keys and values of the record store, manifest
+	segmentRevision       = 4 // postings, columns and snapshot files
+	storeRevision         = 3 // keys and values of the record store, manifest
 )
 
 // Contract returns the fingerprint of the revisions above, 64 lower-case hex digits.

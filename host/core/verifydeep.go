@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -248,10 +249,12 @@ func (v *verifier) countSessions() map[uint32]SessionStats {
 func (v *verifier) sources(c *VerifyCheck) error {
 	g := v.g
 	var sum Statistics
+	var deliveries Deliveries
 	var indexed uint64
 	err := g.Certificates(func(cert *Certificate) error {
 		c.Checked++
 		sum.count(cert, 1)
+		deliveries.count(cert.Provider, cert.Route, 1)
 		indexed += cert.Counts.Indexed
 		if err := cert.valid(); err != nil {
 			c.problem("source %s: %v", cert.Source, err)
@@ -285,6 +288,9 @@ func (v *verifier) sources(c *VerifyCheck) error {
 	sum.Sessions = g.manifest.Stats.Sessions // checked on its own
 	if sum != g.manifest.Stats {
 		c.problem("the manifest counts %+v, stored is %+v", g.manifest.Stats, sum)
+	}
+	if !slices.Equal(deliveries, g.Deliveries()) {
+		c.problem("the sources are counted as delivered by %v, stored is %v", g.Deliveries(), deliveries)
 	}
 	if indexed != sum.Events {
 		c.problem("the certificates count %d events, stored are %d", indexed, sum.Events)

@@ -7,15 +7,16 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring"
 )
 
-// Layout of a column file, little endian, revision 1:
+// Layout of a column file, little endian, revision 2:
 //
 //	0   8  magic "ctxcols" and the revision
 //	8   4  documents
-//	12  4  the same number again
+//	12  4  eligible documents
 //	16  4  searchable documents
 //	20  4  documents with a time
 //	24  8  tokens of the searchable documents
@@ -23,13 +24,15 @@ import (
 //	40  8  largest time of the documents with one (0 when none)
 //	48  4  smallest and
 //	52  4  largest session of the documents
-//	56  4  CRC-32 (IEEE) of the columns
-//	60  4  CRC-32 of the 60 bytes before
-//	64     the columns, one after the other, one value a document: id u64, time i64 (smallest = untimed), sequence u64, session u32,
+//	56  4  number of sessions with an eligible document
+//	60  4  CRC-32 (IEEE) of what follows the header
+//	64  4  CRC-32 of the 64 bytes before
+//	68     these sessions, ascending, u32 each
+//	       the columns, one after the other, one value a document: id u64, time i64 (smallest = untimed), sequence u64, session u32,
 //	       source u32, tokens u32, provider u16, type u8, role u8, scope u8, flags u8
 const (
-	columnMagic  = "ctxcols\x01"
-	columnHeader = 64
+	columnMagic  = "ctxcols\x02"
+	columnHeader = 68
 	columnWidth  = 8*3 + 4*3 + 2 + 4
 
 	flagEligible = 1 << 0
@@ -38,7 +41,10 @@ const (
 
 // writeColumns writes the column file of the rows.
 func writeColumns(w io.Writer, rows []Row, tokens []uint32, t totals) error {
-	buf := make([]byte, columnHeader, columnHeader+len(rows)*columnWidth)
+	buf := make([]byte, columnHeader, columnHeader+4*len(t.sessions)+len(rows)*columnWidth)
+	for _, session := range t.sessions {
+		buf = binary.LittleEndian.AppendUint32(buf, session)
+	}
 	buf = appendColumns(buf, rows, tokens)
 	t.put(buf)
 	_, err := w.Write(buf)
@@ -89,6 +95,8 @@ type totals struct {
 	tokens                  uint64
 	minTime, maxTime        int64
 	minSession, maxSession  uint32
+	eligible                uint32
+	sessions                []uint32 // that have an eligible document, ascending
 }
 
 func sumUp(rows []Row, tokens []uint32) totals {
@@ -100,6 +108,12 @@ func sumUp(rows []Row, tokens []uint32) totals {
 			t.tokens += uint64(tokens[i])
 		}
 		t.minSession, t.maxSession = min(t.minSession, r.Session), max(t.maxSession, r.Session)
+		if r.Eligible {
+			t.eligible++
+			if n := len(t.sessions); n == 0 || t.sessions[n-1] != r.Session {
+				t.sessions = append(t.sessions, r.Session)
+			}
+		}
 		if r.Timed {
 			t.timed++
 			t.minTime, t.maxTime = min(t.minTime, storedTime(r)), max(t.maxTime, storedTime(r))
@@ -108,6 +122,8 @@ func sumUp(rows []Row, tokens []uint32) totals {
 	if t.timed == 0 {
 		t.minTime, t.maxTime = 0, 0
 	}
+	slices.Sort(t.sessions)
+	t.sessions = slices.Compact(t.sessions)
 	return t
 }
 
@@ -116,7 +132,7 @@ func (t totals) put(file []byte) {
 	le := binary.LittleEndian
 	copy(file, columnMagic)
 	le.PutUint32(file[8:], t.docs)
-	le.PutUint32(file[12:], t.docs)
+	le.PutUint32(file[12:], t.eligible)
 	le.PutUint32(file[16:], t.searchable)
 	le.PutUint32(file[20:], t.timed)
 	le.PutUint64(file[24:], t.tokens)
@@ -124,8 +140,9 @@ func (t totals) put(file []byte) {
 	le.PutUint64(file[40:], uint64(t.maxTime))
 	le.PutUint32(file[48:], t.minSession)
 	le.PutUint32(file[52:], t.maxSession)
-	le.PutUint32(file[56:], crc32.ChecksumIEEE(file[columnHeader:]))
-	le.PutUint32(file[60:], crc32.ChecksumIEEE(file[:60]))
+	le.PutUint32(file[56:], uint32(len(t.sessions)))
+	le.PutUint32(file[60:], crc32.ChecksumIEEE(file[columnHeader:]))
+	le.PutUint32(file[64:], crc32.ChecksumIEEE(file[:64]))
 }
 
 // Columns gives access to the column values of one segment. Documents are numbered 0 to Docs()-1; any other number panics.
@@ -136,7 +153,7 @@ type Columns struct {
 
 	id, time, sequence          []byte
 	session, source, tokens     []byte
-	provider                    []byte
+	provider, eligibleIn        []byte // the latter are the sessions of totals
 	typ, role, scope, flagBytes []byte
 }
 
@@ -161,18 +178,21 @@ func (c *Columns) parse() error {
 		return errors.New("column file is shorter than its header")
 	case string(file[:len(columnMagic)]) != columnMagic:
 		return errors.New("column file has an unknown magic or revision")
-	case le.Uint32(file[60:]) != crc32.ChecksumIEEE(file[:60]):
+	case le.Uint32(file[64:]) != crc32.ChecksumIEEE(file[:64]):
 		return errors.New("column header checksum differs")
 	}
 	c.totals = totals{
 		docs: le.Uint32(file[8:]), searchable: le.Uint32(file[16:]), timed: le.Uint32(file[20:]), tokens: le.Uint64(file[24:]),
 		minTime: int64(le.Uint64(file[32:])), maxTime: int64(le.Uint64(file[40:])),
-		minSession: le.Uint32(file[48:]), maxSession: le.Uint32(file[52:]),
+		minSession: le.Uint32(file[48:]), maxSession: le.Uint32(file[52:]), eligible: le.Uint32(file[12:]),
 	}
-	if want := columnHeader + int64(c.docs)*columnWidth; int64(len(file)) != want {
+	sessions := le.Uint32(file[56:])
+	if want := columnHeader + 4*int64(sessions) + int64(c.docs)*columnWidth; int64(len(file)) != want {
 		return fmt.Errorf("column file has %d bytes, want %d", len(file), want)
 	}
-	rest := file[columnHeader:]
+	listed := columnHeader + 4*int(sessions)
+	rest := file[listed:]
+	c.eligibleIn = file[columnHeader:listed]
 	take := func(width int) []byte {
 		n := int(c.docs) * width
 		column := rest[:n:n]
@@ -191,7 +211,7 @@ func (c *Columns) Close() error { return c.file.close() }
 
 // Verify compares the columns with their checksum: it reads the whole file.
 func (c *Columns) Verify() error {
-	if binary.LittleEndian.Uint32(c.file.data[56:]) != crc32.ChecksumIEEE(c.file.data[columnHeader:]) {
+	if binary.LittleEndian.Uint32(c.file.data[60:]) != crc32.ChecksumIEEE(c.file.data[columnHeader:]) {
 		return errors.New("column checksum differs")
 	}
 	return nil

@@ -101,8 +101,13 @@ func keepBytes(words []uint64, column []byte, table *[256]uint8) {
 		if w == 0 {
 			continue
 		}
+		block := column[64*i : min(64*i+64, len(column))]
+		if bytes.Equal(block[1:], block[:len(block)-1]) { // all are equal
+			words[i] = w & -uint64(table[block[0]])
+			continue
+		}
 		var kept uint64
-		for j, v := range column[64*i : min(64*i+64, len(column))] {
+		for j, v := range block {
 			kept |= uint64(table[v]) << (j & 63)
 		}
 		words[i] = w & kept
@@ -145,9 +150,6 @@ func number(column []byte, width int) uint32 {
 	}
 	return binary.LittleEndian.Uint32(column)
 }
-
-// Eligible returns the live documents that ranked search may find.
-func (r *Reader) Eligible() *Set { return r.Live().KeepEligible() }
 
 // KeepEligible takes out what ranked search may not find.
 func (s *Set) KeepEligible() *Set {
@@ -200,22 +202,55 @@ func (r *Reader) InSessions(ordinals []uint32) *Set {
 	})
 }
 
+// numbers is a set of small numbers.
+type numbers struct {
+	bits  []uint64
+	count int
+}
+
+func (n *numbers) add(v uint32) {
+	for int(v/64) >= len(n.bits) {
+		n.bits = append(n.bits, 0)
+	}
+	if bit := uint64(1) << (v % 64); n.bits[v/64]&bit == 0 {
+		n.bits[v/64] |= bit
+		n.count++
+	}
+}
+
 // Sessions counts the distinct sessions of the documents.
 func (s *Set) Sessions() int {
-	count := 0
-	var seen []uint64
+	var seen numbers
 	for _, p := range s.reader.parts {
-		eachRun(p.of(s), p.columns.session, 4, func(_ int, _ uint64, v uint32) {
-			for int(v/64) >= len(seen) {
-				seen = append(seen, 0)
-			}
-			if bit := uint64(1) << (v % 64); seen[v/64]&bit == 0 {
-				seen[v/64] |= bit
-				count++
-			}
-		})
+		eachRun(p.of(s), p.columns.session, 4, func(_ int, _ uint64, v uint32) { seen.add(v) })
 	}
-	return count
+	return seen.count
+}
+
+// Eligible counts the live documents that ranked search may find, and their sessions. A segment without deleted documents knows its own.
+func (r *Reader) Eligible() (documents, sessions int) {
+	var seen numbers
+	var work Work
+	for _, p := range r.parts {
+		if p.dead == nil {
+			work.SegmentsSkipped++
+			documents += int(p.columns.eligible)
+			for list := p.columns.eligibleIn; len(list) > 0; list = list[4:] {
+				seen.add(number(list, 4))
+			}
+			continue
+		}
+		work.Segments++
+		work.Rows += uint64(p.segment.Docs)
+		for doc := range p.segment.Docs {
+			if !p.isDead(doc) && p.columns.Eligible(doc) {
+				documents++
+				seen.add(p.columns.Session(doc))
+			}
+		}
+	}
+	r.work.add(work)
+	return documents, seen.count
 }
 
 // TermSet returns the live documents whose field has exactly this value (for Body: this token).

@@ -61,14 +61,18 @@ func TestFilters(t *testing.T) {
 	row := func(i int) Row { return l.samples[i].row }
 	checkSet(t, l, r.Live(), func(int) bool { return true })
 	checkSet(t, l, r.Empty(), func(int) bool { return false })
-	checkSet(t, l, r.Eligible(), func(i int) bool { return row(i).Eligible })
+	eligible := func() *Set { return r.Live().KeepEligible() }
+	checkSet(t, l, eligible(), func(i int) bool { return row(i).Eligible })
+	if docs, sessions := r.Eligible(); docs != eligible().Count() || sessions != eligible().Sessions() {
+		t.Errorf("%d eligible documents of %d sessions", docs, sessions)
+	}
 	checkSet(t, l, r.Live().KeepCopies(), func(i int) bool { return row(i).Copy })
 	is := func(n uint32) func(uint32) bool { return func(v uint32) bool { return v == n } }
 	checkSet(t, l, r.Where(ByScope, is(1)).Keep(ByRole, is(2)), func(i int) bool { return row(i).Scope == 1 && row(i).Role == 2 })
 	checkSet(t, l, r.Where(ByType, is(3)), func(i int) bool { return row(i).Type == 3 })
 	for _, n := range []uint32{0, 1, 7, 9999} {
 		checkSet(t, l, r.Where(BySource, is(n)), func(i int) bool { return row(i).Source == n })
-		checkSet(t, l, r.Eligible().Keep(ByProvider, is(n)), func(i int) bool { return row(i).Eligible && uint32(row(i).Provider) == n })
+		checkSet(t, l, eligible().Keep(ByProvider, is(n)), func(i int) bool { return row(i).Eligible && uint32(row(i).Provider) == n })
 	}
 	scoped, distinct := r.Where(ByScope, is(1)), map[uint32]bool{}
 	for i, doc := range l.docs {
@@ -111,6 +115,19 @@ func TestFiltersSkipSegments(t *testing.T) {
 		if c.max == 0 && after.Rows != before.Rows {
 			t.Errorf("%s: rows were read", c.name)
 		}
+	}
+}
+
+// Without deleted documents a segment knows how many a search may find, and of which sessions.
+func TestEligibleIsKnown(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t, randomSamples(rand.New(rand.NewPCG(5, 6)), 300, 10), nil, 64, 200, 1)
+	docs, sessions := l.reader.Eligible()
+	if work := l.reader.Work(); work.Rows != 0 || work.Segments != 0 {
+		t.Errorf("%+v", work)
+	}
+	if want := l.reader.Live().KeepEligible(); docs != want.Count() || sessions != want.Sessions() {
+		t.Errorf("%d documents of %d sessions, want %d of %d", docs, sessions, want.Count(), want.Sessions())
 	}
 }
 

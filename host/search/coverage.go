@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agenthistory/ctx/host/core"
-	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/refresh"
 )
@@ -40,43 +38,25 @@ func (r *run) coverage(empty bool) (Coverage, error) {
 // extent is how much was searched, and what the last refresh said about it.
 type extent struct {
 	events, sessions int
-	sources          *sourceFilter    // nil: every source
+	sources          *sourceFilter
 	receipt          *refresh.Receipt // nil: not known
-	retained         int              // of all sources, without source filters and with a receipt
 }
-
-// Keys of what a long-lived process counts once a generation.
-type (
-	extentKey   struct{} // extent of a search without filters
-	retainedKey struct{} // retained sources of the whole archive
-)
 
 // measure starts to count what the query is matched against, which a second processor does while candidates are fetched. It returns
 // a function that waits for the counts.
 func (r *run) measure() func() (extent, error) {
-	count := func(docs *lexical.Set) extent { return extent{events: docs.Count(), sessions: docs.Sessions()} }
 	var docs *lexical.Set
 	if !r.filter.plain() {
 		docs = r.documents()
 	}
 	counted := sync.OnceValues(func() (e extent, err error) {
 		if docs != nil {
-			e = count(docs)
+			e.events, e.sessions = docs.Count(), docs.Sessions()
 		} else {
-			e, _ = core.Kept(r.gen, extentKey{}, func() (extent, error) { return count(r.gen.Lexical().Eligible()), nil })
+			e.events, e.sessions = r.gen.Lexical().Eligible()
 		}
-		if r.filter.sources != nil {
-			if e.sources, err = r.filter.sources(); err != nil {
-				return e, err
-			}
-		}
+		e.sources, err = r.filter.sources()
 		e.receipt = r.service.receipt()
-		if e.receipt != nil && e.sources == nil {
-			e.retained, err = core.Kept(r.gen, retainedKey{}, func() (int, error) {
-				all, err := selection.SelectSources(r.gen, func(*core.Certificate) bool { return true })
-				return all.Retained, err
-			})
-		}
 		return e, err
 	})
 	go func() { _, _ = counted() }()
@@ -85,14 +65,6 @@ func (r *run) measure() func() (extent, error) {
 
 func (r *run) countSources(c *Coverage, e extent) {
 	s := e.sources
-	if s == nil {
-		c.Sources = int(r.gen.Manifest().Stats.Sources)
-		if e.receipt != nil {
-			stale, failed := int(e.receipt.Stale)+e.retained, int(e.receipt.Failed)
-			c.SourcesStale, c.SourcesFailed = &stale, &failed
-		}
-		return
-	}
 	c.Sources, c.SourcesUnselected = s.Selected, s.All-s.Selected
 	if e.receipt != nil {
 		c.SourcesStale, c.SourcesFailed = s.judge(e.receipt, r.filters.Provider)
@@ -102,8 +74,12 @@ func (r *run) countSources(c *Coverage, e extent) {
 // judge counts stale and failed sources among the chosen ones; nil where the receipt does not tell.
 func (s *sourceFilter) judge(receipt *refresh.Receipt, provider string) (stale, failed *int) {
 	if s.exact {
-		p := receipt.Providers[provider]
-		old, bad := s.Retained+int(p.Stale), int(p.Failed)
+		late, bad := receipt.Stale, int(receipt.Failed)
+		if provider != "" {
+			p := receipt.Providers[provider]
+			late, bad = p.Stale, int(p.Failed)
+		}
+		old := s.Retained + int(late)
 		return &old, &bad
 	}
 	old, bad, certain := s.Retained, 0, true

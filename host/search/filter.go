@@ -22,7 +22,8 @@ type part struct {
 // filter is the AND of its parts, over discovery-eligible documents.
 type filter struct {
 	parts   []part                        // the last one leaves least
-	sources func() (*sourceFilter, error) // nil: every source. Certificates are read when somebody asks
+	sources func() (*sourceFilter, error) // certificates, if it takes any, are read when somebody asks
+	chosen  func(*core.Certificate) bool  // the sources; nil: every one
 	unknown *lexical.Set                  // documents of unknown workspace, with a workspace filter
 	all     *lexical.Set                  // what the query is matched against; nil until needed when there are no parts
 }
@@ -154,18 +155,17 @@ func (r *run) addSessions(f *filter) error {
 // sourceFilter is what the source filters together leave.
 type sourceFilter struct {
 	selection.Sources
-	exact bool              // only the provider decides, so a source that is not indexed can be judged too
+	exact bool              // nothing or only the provider decides, so a source that is not indexed can be judged too
 	byID  map[string]uint32 // else: ordinals of the indexed sources, for the refresh receipt
 }
 
-// chooseSources keeps the sources that pass.
-func (r *run) chooseSources(f *filter, exact bool, keep func(*core.Certificate) bool) {
+// chooseSources keeps the sources that pass, by their certificates.
+func (r *run) chooseSources(f *filter, keep func(*core.Certificate) bool) {
+	f.chosen = keep
 	f.sources = sync.OnceValues(func() (s *sourceFilter, err error) {
-		s = &sourceFilter{byID: map[string]uint32{}, exact: exact}
+		s = &sourceFilter{byID: map[string]uint32{}}
 		s.Sources, err = selection.SelectSources(r.gen, func(c *core.Certificate) bool {
-			if !exact {
-				s.byID[c.Source.String()] = c.Ordinal
-			}
+			s.byID[c.Source.String()] = c.Ordinal
 			return keep(c)
 		})
 		return s, err
@@ -176,7 +176,14 @@ func (r *run) chooseSources(f *filter, exact bool, keep func(*core.Certificate) 
 func (r *run) addSources(f *filter) error {
 	fl := &r.filters
 	named := len(fl.SourceRoots)+len(fl.SourceGroups) > 0
-	if fl.Provider == "" && fl.SourceFormat == "" && !named {
+	f.sources = func() (*sourceFilter, error) {
+		return &sourceFilter{Sources: selection.CountSources(r.gen, fl.Provider), exact: true}, nil
+	}
+	if fl.Provider != "" {
+		f.chosen = func(c *core.Certificate) bool { return c.Provider == fl.Provider }
+		f.by("provider", lexical.ByProvider, r.ofProvider(fl.Provider))
+	}
+	if fl.SourceFormat == "" && !named {
 		return nil
 	}
 	var routes map[string]bool
@@ -193,20 +200,16 @@ func (r *run) addSources(f *filter) error {
 		}
 		return keep
 	}
-	r.chooseSources(f, fl.SourceFormat == "" && !named, func(c *core.Certificate) bool {
+	r.chooseSources(f, func(c *core.Certificate) bool {
 		ok := fl.Provider == "" || c.Provider == fl.Provider
 		ok = (fl.SourceFormat == "" || judge(byFormat, c, c.Format == fl.SourceFormat)) && ok
 		return (!named || judge(byRoute, c, routes[c.Route])) && ok
 	})
-	if fl.Provider != "" {
-		f.by("provider", lexical.ByProvider, r.ofProvider(fl.Provider))
-	}
-	if fl.SourceFormat == "" && !named {
-		return nil // the columns decide: certificates are read beside the search, to be counted
-	}
-	if _, err := f.sources(); err != nil {
+	found, err := f.sources()
+	if err != nil {
 		return err
 	}
+	f.chosen = func(c *core.Certificate) bool { return found.Members.Has(c.Ordinal) }
 	if fl.SourceFormat != "" {
 		f.by("source_format", lexical.BySource, byFormat.Has)
 	}
@@ -278,13 +281,13 @@ func (r *run) addIdentity(f *filter) error {
 		}
 	}
 	if narrowed != nil {
-		return r.narrowSources(f, narrowed)
+		r.narrowSources(f, narrowed)
 	}
 	return nil
 }
 
 // narrowSources keeps the sources that hold one of the documents.
-func (r *run) narrowSources(f *filter, docs *lexical.Set) error {
+func (r *run) narrowSources(f *filter, docs *lexical.Set) {
 	var holders selection.Ordinals
 	reader := r.gen.Lexical()
 	docs.Each(func(d lexical.Doc) bool {
@@ -293,15 +296,8 @@ func (r *run) narrowSources(f *filter, docs *lexical.Set) error {
 		}
 		return true
 	})
-	var before *sourceFilter
-	if f.sources != nil {
-		var err error
-		if before, err = f.sources(); err != nil {
-			return err
-		}
-	}
-	r.chooseSources(f, false, func(c *core.Certificate) bool {
-		return holders.Has(c.Ordinal) && (before == nil || before.Members.Has(c.Ordinal))
+	before := f.chosen
+	r.chooseSources(f, func(c *core.Certificate) bool {
+		return holders.Has(c.Ordinal) && (before == nil || before(c))
 	})
-	return nil
 }

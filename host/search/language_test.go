@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/internal/fixture"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/host/refresh"
 )
 
 // speech has one event for each thing that operators tell apart. The first word of each text names the event.
@@ -241,6 +242,38 @@ func TestPhrasePoolBound(t *testing.T) {
 	got := answer(t, a, Request{Query: `"alpha beta"`, Events: true, Limit: 1})
 	if !got.Truncation.CandidatePoolTruncated || !slices.Equal(got.Relaxed, []string{"phrases"}) || len(got.Results) != 1 {
 		t.Errorf("%+v, relaxed %v", got.Truncation, got.Relaxed)
+	}
+}
+
+// A search reads no certificate and counts no rows to tell what was searched: its cost does not follow the number of sources.
+func TestCoverageSavesWork(t *testing.T) {
+	t.Parallel()
+	work := func(sources int) (blocks int64, rows uint64) {
+		a := fixture.New(t)
+		sessions := []fixture.Session{{Name: "wanted", Events: []fixture.Event{{Key: "1", Text: "falcon"}}}}
+		for i := range sources {
+			sessions = append(sessions, fixture.Session{Name: strings.Repeat("long", 30) + fmt.Sprint(i), Events: []fixture.Event{{Key: "1", Text: "heron"}}})
+		}
+		a.Publish(t, sessions...)
+		s := service(a)
+		s.Receipt = func() (*refresh.Receipt, error) { return &refresh.Receipt{}, nil }
+		for _, provider := range []string{"", fixture.Provider} {
+			gen := a.Pin(t)
+			got, err := s.SearchIn(t.Context(), gen, Request{Query: "falcon", Provider: provider})
+			if err != nil || got.Coverage.Sources != sources+1 || *got.Coverage.SourcesStale != 0 || len(got.Results) != 1 {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			blocks += gen.BlocksRead()
+			if provider == "" {
+				rows = gen.Lexical().Work().Rows
+			}
+		}
+		return blocks, rows
+	}
+	few, rows := work(20)
+	many, more := work(800)
+	if few == 0 || many > few+4 || more != rows {
+		t.Errorf("%d and %d blocks, %d and %d rows", few, many, rows, more)
 	}
 }
 

@@ -40,13 +40,34 @@ type Sources struct {
 	Retained int // selected ones that no selected route delivers any more
 }
 
-// SelectSources visits the certificate of every indexed source.
-func SelectSources(gen *core.Generation, keep func(*core.Certificate) bool) (Sources, error) {
-	var s Sources
+// CountSources counts the sources of a provider, "" for all of them. No certificate is read, and Members stays empty.
+func CountSources(gen *core.Generation, provider string) Sources {
+	s := Sources{All: int(gen.Manifest().Stats.Sources)}
+	routes := selectedRoutes(gen)
+	for _, d := range gen.Deliveries() {
+		if provider != "" && d.Provider != provider {
+			continue
+		}
+		s.Selected += int(d.Sources)
+		if !routes[d.Route] {
+			s.Retained += int(d.Sources)
+		}
+	}
+	return s
+}
+
+func selectedRoutes(gen *core.Generation) map[string]bool {
 	routes := map[string]bool{}
 	for _, r := range gen.Manifest().Routes {
 		routes[r.Identity] = true
 	}
+	return routes
+}
+
+// SelectSources visits the certificate of every indexed source.
+func SelectSources(gen *core.Generation, keep func(*core.Certificate) bool) (Sources, error) {
+	var s Sources
+	routes := selectedRoutes(gen)
 	err := gen.Certificates(func(c *core.Certificate) error {
 		s.All++
 		if keep(c) {
