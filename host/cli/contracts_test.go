@@ -43,7 +43,7 @@ var documents = []struct {
 	{"sources add, sources remove", []any{rootEdit{}}},
 	{"sources prune", []any{retention.Pruned{}}},
 	{"forget", []any{retention.Forgetting{}}},
-	{"integrations", []any{integrations.State{}, integrations.Change{}, integrations.SkillState{}, integrations.SkillChange{}}},
+	{"integrations", []any{integrations.State{}, integrations.Change{}, integrations.SkillState{}}},
 	{"docs", []any{docs.Topic{}}},
 }
 

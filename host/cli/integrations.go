@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,14 +10,15 @@ import (
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/integrations"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 // integrationFlags are those that the commands below share.
 type integrationFlags struct {
-	app                         *App
-	agents                      []string
-	all, project, force, backup bool
-	format                      string
+	integrations.Request
+	app     *App
+	project bool
+	format  string
 }
 
 func (a *App) integrationsCommand() *cobra.Command {
@@ -38,42 +40,35 @@ The agents and their files: ctx docs show mcp-integrations`
 
 // integration is one command; more names the flags that not all of them have.
 func (a *App) integration(use, short, more string, run func(*integrationFlags) error) *cobra.Command {
-	f := &integrationFlags{app: a}
+	f := &integrationFlags{app: a, Request: integrations.Request{Version: version}}
 	cmd := &cobra.Command{Use: use, Short: short, Long: short + "." + integrationsLong, Args: noArguments}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := exclusive(cmd, "agent", "all-agents"); err != nil {
 			return err
 		}
+		env := config.System()
+		f.Where = integrations.Where{Home: env.Home, WorkDir: env.WorkDir, Getenv: a.Getenv, Scope: integrations.Global}
+		if f.project {
+			f.Scope = integrations.Project
+		}
 		return run(f)
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.agents, "agent", nil, "only this agent `id`; may be repeated (default: the detected ones)")
-	flags.BoolVar(&f.all, "all-agents", false, "every known agent")
+	flags.StringArrayVar(&f.Agents, "agent", nil, "only this agent `id`; may be repeated (default: the detected ones)")
+	flags.BoolVar(&f.All, "all-agents", false, "every known agent")
 	flags.BoolVar(&f.project, "project", false, "the files of the project in the working directory")
 	if strings.Contains(more, "provider") {
-		flags.StringArrayVar(&f.agents, "provider", nil, "the same as --agent")
+		flags.StringArrayVar(&f.Agents, "provider", nil, "the same as --agent")
 		_ = flags.MarkHidden("provider")
 	}
 	if strings.Contains(more, "force") {
-		flags.BoolVar(&f.force, "force", false, "replace or remove what has the name ctx but is not ours; an invalid file is never touched")
+		flags.BoolVar(&f.Force, "force", false, "replace or remove what has the name ctx but is not ours; an invalid file is never touched")
 	}
 	if strings.Contains(more, "backup") {
-		flags.BoolVar(&f.backup, "backup", false, "keep the old text in a file beside it")
+		flags.BoolVar(&f.Backup, "backup", false, "keep the old text in a file beside it")
 	}
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
 	return cmd
-}
-
-func (f *integrationFlags) scope() integrations.Scope {
-	if f.project {
-		return integrations.Project
-	}
-	return integrations.Global
-}
-
-func (f *integrationFlags) where() integrations.Where {
-	env := config.System()
-	return integrations.Where{Home: env.Home, WorkDir: env.WorkDir, Getenv: f.app.Getenv}
 }
 
 // mcpReport is the answer of the mcp commands.
@@ -84,91 +79,121 @@ type mcpReport struct {
 	Results     any                 `json:"results"`
 }
 
-func (f *integrationFlags) targets() ([]string, integrations.Where, error) {
-	w := f.where()
-	ids, err := integrations.Targets(w, f.scope(), f.agents, f.all)
-	return ids, w, err
+type skillReport struct {
+	Skill   string             `json:"skill"`
+	Scope   integrations.Scope `json:"scope"`
+	Results any                `json:"results"`
+}
+
+func (f *integrationFlags) mcp(rows any) any {
+	return mcpReport{"mcp", integrations.LocalServer, f.Scope, rows}
+}
+
+func (f *integrationFlags) skill(rows any) any { return skillReport{"ctx", f.Scope, rows} }
+
+func (f *integrationFlags) slash(rows any) any {
+	return map[string]any{"slash_command": "ctx", "scope": f.Scope, "results": rows}
+}
+
+// answer writes a report. Failed targets are told by their number after it, and give exit 1.
+func (f *integrationFlags) answer(report any, failed int, show func(*page)) error {
+	p := f.app.page()
+	if f.format == "json" {
+		p.err = writeLine(f.app.Stdout, report)
+	} else {
+		show(p)
+	}
+	if p.err != nil || failed == 0 {
+		return p.err
+	}
+	fmt.Fprintf(f.app.Stderr, "%s failed\n", plural(failed, "target"))
+	return reported{exitFailed}
 }
 
 func (f *integrationFlags) statusMCP() error {
-	ids, w, err := f.targets()
+	rows, err := f.StatusMCP()
 	if err != nil {
 		return err
 	}
-	rows := integrations.StatusMCP(w, f.scope(), ids)
-	if f.format == "json" {
-		return writeLine(f.app.Stdout, mcpReport{"mcp", integrations.LocalServer, f.scope(), rows})
-	}
-	p := f.app.page()
-	ready := 0
-	var table [][]string
-	for _, r := range rows {
-		if r.Status == integrations.Current {
-			ready++
+	return f.answer(f.mcp(rows), 0, func(p *page) {
+		if len(rows) == 0 {
+			f.noneDetected(p)
+			return
 		}
-		table = append(table, []string{r.Name, string(r.Status), f.shown(w, r.Path)})
+		ready := 0
+		var table [][]string
+		for _, r := range rows {
+			if r.Status == integrations.Current {
+				ready++
+			}
+			table = append(table, []string{r.Name, string(r.Status), f.shown(r.Path)})
+		}
+		p.outcome(markDone, "%s of %s have the ctx server", count(ready), plural(len(rows), "agent"))
+		p.table([]string{"Agent", "Status", "File"}, table)
+		for _, r := range rows {
+			if r.Error != "" {
+				p.diagnostic(r.Name+": "+string(r.Error), "")
+			}
+		}
+	})
+}
+
+func (f *integrationFlags) statusSkills() error {
+	rows, err := f.StatusSkills()
+	if err != nil {
+		return err
 	}
-	if len(rows) == 0 {
-		f.noneDetected(p)
-		return p.err
-	}
-	p.outcome(markDone, "%s of %s have the ctx server", count(ready), plural(len(rows), "agent"))
-	p.table([]string{"Agent", "Status", "File"}, table)
-	for _, r := range rows {
-		f.problem(p, r.Name, r.Error)
-	}
-	return p.err
+	return f.answer(f.skill(rows), 0, func(p *page) {
+		var table [][]string
+		for _, r := range rows {
+			table = append(table, []string{r.Name, string(r.Status), f.shown(nullable.Text(r.Path))})
+		}
+		p.table([]string{"Agent", "Status", "Folder"}, table)
+	})
 }
 
 func (f *integrationFlags) installMCP() error {
-	return f.changeMCP("added to", "had it already", integrations.InstallMCP)
+	return f.change(f.InstallMCP, f.mcp, "added to", "had it already")
 }
 
 func (f *integrationFlags) removeMCP() error {
-	return f.changeMCP("removed from", "did not have it", integrations.RemoveMCP)
+	return f.change(f.RemoveMCP, f.mcp, "removed from", "did not have it")
 }
 
-func (f *integrationFlags) changeMCP(done, idle string,
-	change func(integrations.Where, integrations.Scope, []string, integrations.Options) []integrations.Change) error {
-	ids, w, err := f.targets()
+func (f *integrationFlags) installSkills() error {
+	return f.change(f.InstallSkills, f.skill, "written to", "has it already")
+}
+
+func (f *integrationFlags) installSlash() error {
+	return f.change(f.InstallSlash, f.slash, "written to", "has it already")
+}
+
+// change tells what became of every target; done and idle are the words for one that was changed and one that had not to be.
+func (f *integrationFlags) change(run func() ([]integrations.Change, error), report func(any) any, done, idle string) error {
+	rows, err := run()
 	if err != nil {
 		return err
 	}
-	rows := change(w, f.scope(), ids, integrations.Options{Force: f.force, Backup: f.backup})
-	failed := 0
-	for _, r := range rows {
-		if !r.Success {
-			failed++
+	failed := len(slices.DeleteFunc(slices.Clone(rows), func(r integrations.Change) bool { return r.Success }))
+	return f.answer(report(rows), failed, func(p *page) {
+		if len(rows) == 0 {
+			f.noneDetected(p)
 		}
-	}
-	if f.format == "json" {
-		return f.finish(failed, writeLine(f.app.Stdout, mcpReport{"mcp", integrations.LocalServer, f.scope(), rows}))
-	}
-	p := f.app.page()
-	if len(rows) == 0 {
-		f.noneDetected(p)
-	}
-	for _, r := range rows {
-		switch {
-		case r.Modified:
-			p.outcome(markDone, "%s: %s %s", r.Name, done, f.shown(w, r.Path))
-		case r.Success:
-			p.outcome(markDone, "%s %s", r.Name, idle)
-		default:
-			f.problem(p, r.Name, r.Error)
+		for _, r := range rows {
+			switch {
+			case !r.Success:
+				p.diagnostic(r.Name+": "+string(r.Error), "")
+			case r.Idle:
+				p.outcome(markDone, "%s %s", r.Name, idle)
+			default:
+				p.outcome(markDone, "%s: %s %s", r.Name, done, f.shown(r.Path))
+			}
 		}
-	}
-	return f.finish(failed, p.err)
+	})
 }
 
-func (f *integrationFlags) shown(w integrations.Where, path *string) string {
-	if path == nil {
-		return "-"
-	}
-	if rest, ok := strings.CutPrefix(*path, w.Home+"/"); ok && w.Home != "" {
-		return "~/" + rest
-	}
-	return *path
+func (f *integrationFlags) shown(path nullable.Text) string {
+	return shortPath(f.Home, string(cmp.Or(path, "-")))
 }
 
 func (f *integrationFlags) noneDetected(p *page) {
@@ -177,87 +202,4 @@ func (f *integrationFlags) noneDetected(p *page) {
 		return
 	}
 	p.outcome(markWarning, "No agent was found on this machine; name one with --agent (%s)", strings.Join(integrations.Clients(), ", "))
-}
-
-func (f *integrationFlags) problem(p *page, name string, text *string) {
-	if text != nil {
-		p.diagnostic(name+": "+*text, "")
-	}
-}
-
-// finish turns failed targets into exit 1 and tells their number, after the answer itself.
-func (f *integrationFlags) finish(failed int, err error) error {
-	if err != nil || failed == 0 {
-		return err
-	}
-	fmt.Fprintf(f.app.Stderr, "%s failed\n", plural(failed, "target"))
-	return reported{exitFailed}
-}
-
-type skillReport struct {
-	Skill   string             `json:"skill"`
-	Scope   integrations.Scope `json:"scope"`
-	Results any                `json:"results"`
-}
-
-func (f *integrationFlags) statusSkills() error {
-	w := f.where()
-	ids, err := integrations.SkillTargets(w, f.scope(), f.agents, f.all)
-	if err != nil {
-		return err
-	}
-	rows := integrations.StatusSkills(w, f.scope(), ids)
-	if f.format == "json" {
-		return writeLine(f.app.Stdout, skillReport{"ctx", f.scope(), rows})
-	}
-	p := f.app.page()
-	var table [][]string
-	for _, r := range rows {
-		table = append(table, []string{r.Name, string(r.Status), f.shown(w, &r.Path)})
-	}
-	p.table([]string{"Agent", "Status", "Folder"}, table)
-	return p.err
-}
-
-func (f *integrationFlags) installSkills() error {
-	w := f.where()
-	ids, err := integrations.SkillTargets(w, f.scope(), f.agents, f.all)
-	if err != nil {
-		return err
-	}
-	return f.writeSkills(w, integrations.InstallSkills(w, f.scope(), ids, f.force, version),
-		func(rows any) any { return skillReport{"ctx", f.scope(), rows} })
-}
-
-func (f *integrationFlags) installSlash() error {
-	w := f.where()
-	ids, err := integrations.SlashTargets(w, f.scope(), f.agents, f.all)
-	if err != nil {
-		return err
-	}
-	return f.writeSkills(w, integrations.InstallSlash(w, f.scope(), ids, f.force), func(rows any) any {
-		return map[string]any{"slash_command": "ctx", "scope": f.scope(), "results": rows}
-	})
-}
-
-func (f *integrationFlags) writeSkills(w integrations.Where, rows []integrations.SkillChange, report func(any) any) error {
-	failed := len(slices.DeleteFunc(slices.Clone(rows), func(r integrations.SkillChange) bool { return r.Success }))
-	if f.format == "json" {
-		return f.finish(failed, writeLine(f.app.Stdout, report(rows)))
-	}
-	p := f.app.page()
-	if len(rows) == 0 {
-		f.noneDetected(p)
-	}
-	for _, r := range rows {
-		switch {
-		case r.Already:
-			p.outcome(markDone, "%s has it already", r.Name)
-		case r.Success:
-			p.outcome(markDone, "%s: written to %s", r.Name, f.shown(w, &r.Path))
-		default:
-			f.problem(p, r.Name, r.Error)
-		}
-	}
-	return f.finish(failed, p.err)
 }

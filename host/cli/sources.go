@@ -172,16 +172,12 @@ func selectionLabel(selection sources.Selection) string {
 }
 
 // shortPath shows the home directory as ~.
-func (s *session) shortPath(path string) string {
-	home := s.env.Home
-	if home == "" {
+func (s *session) shortPath(path string) string { return shortPath(s.env.Home, path) }
+
+func shortPath(home, path string) string {
+	rest, inside := strings.CutPrefix(path, home)
+	if home == "" || !inside || rest != "" && rest[0] != '/' {
 		return path
 	}
-	if path == home {
-		return "~"
-	}
-	if rest, ok := strings.CutPrefix(path, home+"/"); ok {
-		return "~/" + rest
-	}
-	return path
+	return "~" + rest
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 // Status is how a client's file stands.
@@ -26,58 +27,72 @@ const maxConfig = 64 << 20
 
 // State is one row of `status mcp`.
 type State struct {
-	Agent     string  `json:"agent"`
-	Name      string  `json:"agent_display_name"`
-	Scope     Scope   `json:"scope"`
-	Path      *string `json:"path"`
-	Detected  bool    `json:"detected"`
-	Supported bool    `json:"supported"`
-	Status    Status  `json:"status"`
-	Error     *string `json:"error"`
+	Agent     string        `json:"agent"`
+	Name      string        `json:"agent_display_name"`
+	Scope     Scope         `json:"scope"`
+	Path      nullable.Text `json:"path"`
+	Detected  bool          `json:"detected"`
+	Supported bool          `json:"supported"`
+	Status    Status        `json:"status"`
+	Error     nullable.Text `json:"error"`
 }
 
-// Change is what install or remove did to one client.
+// Change is what an operation did to one agent. Members that not all operations have are left out of the others.
 type Change struct {
-	Agent     string  `json:"agent"`
-	Name      string  `json:"agent_display_name"`
-	Scope     Scope   `json:"scope"`
-	Path      *string `json:"path"`
-	Detected  bool    `json:"detected"`
-	Supported bool    `json:"supported"`
-	Success   bool    `json:"success"`
-	Previous  Status  `json:"previous_status"`
-	Status    Status  `json:"status"`
-	// Already is in the rows of install: the entry was there. Removed is in those of remove.
-	Already  *bool   `json:"already_installed,omitempty"`
-	Removed  *bool   `json:"removed,omitempty"`
-	Modified bool    `json:"modified"`
-	Error    *string `json:"error"`
+	Agent     string        `json:"agent"`
+	Name      string        `json:"agent_display_name"`
+	Scope     Scope         `json:"scope"`
+	Path      nullable.Text `json:"path"`
+	Detected  *bool         `json:"detected,omitempty"`  // of the MCP server
+	Supported *bool         `json:"supported,omitempty"` // of the MCP server
+	Success   bool          `json:"success"`
+	Previous  Status        `json:"previous_status"`
+	Status    Status        `json:"status"`
+	Already   *bool         `json:"already_installed,omitempty"` // of install
+	Removed   *bool         `json:"removed,omitempty"`           // of remove
+	Modified  *bool         `json:"modified,omitempty"`          // of the MCP server
+	Updated   *bool         `json:"updated,omitempty"`           // of skills and slash commands
+	Migrated  *bool         `json:"migrated,omitempty"`          // of skills and slash commands; false always: no earlier layout exists
+	Error     nullable.Text `json:"error"`
+	Idle      bool          `json:"-"` // there was nothing to do
 }
 
-// Options of install and remove.
-type Options struct {
-	Force  bool // change an entry that is not ours; never an invalid file
-	Backup bool // keep the old text in a file beside it
+// settle finishes a change: nothing is done when idle, or when there is a reason to refuse it; else put does it, and the status is done.
+func (c *Change) settle(idle bool, refused string, done Status, put func() error) (wrote bool) {
+	c.Idle, c.Success = idle, idle
+	if idle {
+		return false
+	}
+	if refused == "" {
+		if err := put(); err != nil {
+			refused = err.Error()
+		}
+	}
+	if c.Error = nullable.Text(refused); refused != "" {
+		return false
+	}
+	c.Success, c.Status = true, done
+	return true
 }
 
-// Targets resolves ids and aliases; none of them means the detected clients of a scope, all means every client.
-func Targets(w Where, scope Scope, ids []string, all bool) ([]string, error) {
-	if all {
+// clients resolves the wanted ids and aliases.
+func (r *Request) clients() ([]string, error) {
+	if r.All {
 		return Clients(), nil
 	}
 	var out []string
-	for _, id := range ids {
+	for _, id := range r.Agents {
 		c := clientNamed(id)
 		if c == nil {
 			return nil, fault.New(fault.InvalidRequest, "there is no agent %q", id).WithHint("see ctx integrations status mcp --all-agents")
 		}
 		out = append(out, c.id)
 	}
-	if len(ids) > 0 {
+	if len(r.Agents) > 0 {
 		return out, nil
 	}
 	for i := range clients {
-		if _, detected := w.file(clients[i].place(scope), scope); detected {
+		if _, detected := r.file(clients[i].place(r.Scope)); detected {
 			out = append(out, clients[i].id)
 		}
 	}
@@ -92,21 +107,21 @@ type target struct {
 	exists bool
 }
 
-func inspect(w Where, scope Scope, id string) *target {
+func (w Where) inspect(id string) *target {
 	c := clientNamed(id)
-	p := c.place(scope)
-	t := &target{client: c, state: State{Agent: c.id, Name: c.name, Scope: scope, Status: Missing, Supported: len(p.files) > 0}}
+	p := c.place(w.Scope)
+	t := &target{client: c, state: State{Agent: c.id, Name: c.name, Scope: w.Scope, Status: Missing, Supported: len(p.files) > 0}}
 	if !t.state.Supported {
 		t.state.Status = Unsupported
 		return t
 	}
-	path, detected := w.file(p, scope)
+	path, detected := w.file(p)
 	t.state.Detected = detected
 	if path == "" {
 		t.fail(Unsupported, errors.New("the home directory is not known"))
 		return t
 	}
-	t.state.Path = &path
+	t.state.Path = nullable.Text(path)
 	text, err := readConfig(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t
@@ -134,8 +149,7 @@ func inspect(w Where, scope Scope, id string) *target {
 }
 
 func (t *target) fail(status Status, err error) {
-	text := err.Error()
-	t.state.Status, t.state.Error = status, &text
+	t.state.Status, t.state.Error = status, nullable.Text(err.Error())
 }
 
 func readConfig(path string) ([]byte, error) {
@@ -162,90 +176,72 @@ func plainPathError(err error) error {
 }
 
 // StatusMCP tells how the files of clients stand.
-func StatusMCP(w Where, scope Scope, ids []string) []State {
+func (r *Request) StatusMCP() ([]State, error) {
+	ids, err := r.clients()
 	rows := []State{}
 	for _, id := range ids {
-		rows = append(rows, inspect(w, scope, id).state)
+		rows = append(rows, r.inspect(id).state)
 	}
-	return rows
+	return rows, err
 }
 
 // InstallMCP adds the entry to the files of clients. A row tells what became of each; one that fails does not stop the others.
-func InstallMCP(w Where, scope Scope, ids []string, o Options) []Change {
-	rows := []Change{}
-	for _, id := range ids {
-		t := inspect(w, scope, id)
-		row := t.change()
-		already := t.state.Status == Current
-		row.Already = &already
-		switch {
-		case already:
-			row.Success = true
-		case t.blocked(&row, o, scope):
-		case !t.exists && t.client.place(scope).mustHave:
-			row.Error = pointer("the file does not exist; start " + t.client.name + " once")
-		default:
-			t.apply(&row, Current, o, func(text []byte) ([]byte, error) { return t.installed(text) })
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
+func (r *Request) InstallMCP() ([]Change, error) { return r.changeMCP(Current, (*target).installed) }
 
 // RemoveMCP takes the entry out again. An absent entry is a success.
-func RemoveMCP(w Where, scope Scope, ids []string, o Options) []Change {
+func (r *Request) RemoveMCP() ([]Change, error) { return r.changeMCP(Missing, (*target).removed) }
+
+func (r *Request) changeMCP(want Status, edit func(*target) ([]byte, error)) ([]Change, error) {
+	ids, err := r.clients()
 	rows := []Change{}
 	for _, id := range ids {
-		t := inspect(w, scope, id)
-		row := t.change()
-		row.Removed = new(bool)
-		switch {
-		case t.state.Status == Missing:
-			row.Success = true
-		case t.blocked(&row, o, scope):
-		default:
-			t.apply(&row, Missing, o, func(text []byte) ([]byte, error) {
-				return checked(t.client.syntax, text, t.client.table, nil, func(text []byte) ([]byte, error) {
-					return t.client.syntax.cut(text, t.client.table)
-				})
-			})
-			*row.Removed = row.Success
+		t := r.inspect(id)
+		s := &t.state
+		row := Change{Agent: s.Agent, Name: s.Name, Scope: s.Scope, Path: s.Path, Detected: &s.Detected, Supported: &s.Supported,
+			Previous: s.Status, Status: s.Status}
+		idle := s.Status == want
+		wrote := row.settle(idle, t.refused(want, r.Force), want, func() error {
+			text, err := edit(t)
+			if err != nil {
+				return err
+			}
+			return replaceFile(string(s.Path), t.text, t.exists, text, r.Backup)
+		})
+		row.Modified = &wrote
+		if want == Current {
+			row.Already = &idle
+		} else {
+			row.Removed = &wrote
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return rows, err
 }
 
-func pointer(text string) *string { return &text }
-
-func (t *target) change() Change {
-	s := t.state
-	return Change{Agent: s.Agent, Name: s.Name, Scope: s.Scope, Path: s.Path, Detected: s.Detected, Supported: s.Supported,
-		Previous: s.Status, Status: s.Status, Error: s.Error}
-}
-
-// blocked tells whether a file must stay as it is, and why.
-func (t *target) blocked(row *Change, o Options, scope Scope) bool {
-	switch t.state.Status {
-	case Unsupported:
-		if row.Error == nil {
-			row.Error = pointer(fmt.Sprintf("%s has no %s configuration file", t.client.name, scope))
-		}
-		return true
-	case Invalid:
-		return true
-	case Conflict:
-		if !o.Force {
-			row.Error = pointer("another server has the name ctx; --force replaces it")
-			return true
-		}
+// refused tells why a file must stay as it is, "" when it may be changed.
+func (t *target) refused(want Status, force bool) string {
+	switch s := &t.state; {
+	case s.Error != "":
+		return string(s.Error)
+	case s.Status == Unsupported:
+		return fmt.Sprintf("%s has no %s configuration file", t.client.name, s.Scope)
+	case s.Status == Conflict && !force:
+		return "another server has the name ctx; --force replaces it"
+	case want == Current && !t.exists && t.client.place(s.Scope).mustHave:
+		return "the file does not exist; start " + t.client.name + " once"
 	}
-	return false
+	return ""
 }
 
-// installed is a text with our entry, which replaces one of the same name.
-func (t *target) installed(text []byte) ([]byte, error) {
+// removed is the text without our entry.
+func (t *target) removed() ([]byte, error) {
 	s, table := t.client.syntax, t.client.table
+	return checked(s, t.text, table, nil, func(text []byte) ([]byte, error) { return s.cut(text, table) })
+}
+
+// installed is the text with our entry, which replaces one of the same name.
+func (t *target) installed() ([]byte, error) {
+	s, table, text := t.client.syntax, t.client.table, t.text
 	if y, ok := s.(yamlSyntax); ok && len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(y.head)
 	}
@@ -258,16 +254,4 @@ func (t *target) installed(text []byte) ([]byte, error) {
 		}
 		return s.put(text, table, t.client.entry)
 	})
-}
-
-func (t *target) apply(row *Change, done Status, o Options, edit func([]byte) ([]byte, error)) {
-	text, err := edit(t.text)
-	if err == nil {
-		err = replaceFile(*t.state.Path, t.text, t.exists, text, o.Backup)
-	}
-	if err != nil {
-		row.Error = pointer(err.Error())
-		return
-	}
-	row.Success, row.Modified, row.Status = true, true, done
 }

@@ -21,7 +21,7 @@ func place1(t *testing.T, name, text string) string {
 
 func where(t *testing.T, env ...string) Where {
 	t.Helper()
-	return Where{Home: t.TempDir(), WorkDir: t.TempDir(), Getenv: func(name string) string {
+	return Where{Scope: Global, Home: t.TempDir(), WorkDir: t.TempDir(), Getenv: func(name string) string {
 		for i := 0; i+1 < len(env); i += 2 {
 			if env[i] == name {
 				return env[i+1]
@@ -31,17 +31,28 @@ func where(t *testing.T, env ...string) Where {
 	}}
 }
 
+// row is the one row of an operation about one agent.
+func row[T any](t *testing.T, operation func() ([]T, error)) T {
+	t.Helper()
+	rows, err := operation()
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d rows: %v", len(rows), err)
+	}
+	return rows[0]
+}
+
 // Every client in every scope: add, add again, remove, remove again.
 func TestEveryClient(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []Scope{Global, Project} {
 		for _, id := range Clients() {
-			w := where(t)
+			r := Request{Where: where(t), Agents: []string{id}}
+			r.Scope = scope
 			p := clientNamed(id).place(scope)
-			path, detected := w.file(p, scope)
-			state := StatusMCP(w, scope, []string{id})[0]
+			path, detected := r.file(p)
+			state := row(t, r.StatusMCP)
 			if path == "" {
-				if state.Supported || state.Status != Unsupported || InstallMCP(w, scope, []string{id}, Options{})[0].Success {
+				if state.Supported || state.Status != Unsupported || row(t, r.InstallMCP).Success {
 					t.Errorf("%s has no %s file: %+v", id, scope, state)
 				}
 				continue
@@ -50,32 +61,25 @@ func TestEveryClient(t *testing.T) {
 				t.Errorf("%s in an empty home: %+v", id, state)
 			}
 			if p.mustHave {
-				if row := InstallMCP(w, scope, []string{id}, Options{})[0]; row.Success || exists(path) {
-					t.Errorf("%s: a file was made: %+v", id, row)
+				if done := row(t, r.InstallMCP); done.Success || exists(path) {
+					t.Errorf("%s: a file was made: %+v", id, done)
 				}
 				place1(t, path, "name: mine\n")
 			}
 			for i, want := range []bool{true, false} {
-				row := InstallMCP(w, scope, []string{id}, Options{})[0]
-				if !row.Success || row.Modified != want || *row.Already == want || row.Status != Current {
-					t.Errorf("%s, install %d: %+v %s", id, i, row, text(row.Error))
+				done := row(t, r.InstallMCP)
+				if !done.Success || *done.Modified != want || *done.Already == want || done.Status != Current {
+					t.Errorf("%s, install %d: %+v", id, i, done)
 				}
 			}
 			for i, want := range []bool{true, false} {
-				row := RemoveMCP(w, scope, []string{id}, Options{})[0]
-				if !row.Success || row.Modified != want || *row.Removed != want || row.Status != Missing {
-					t.Errorf("%s, remove %d: %+v %s", id, i, row, text(row.Error))
+				done := row(t, r.RemoveMCP)
+				if !done.Success || *done.Modified != want || *done.Removed != want || done.Status != Missing {
+					t.Errorf("%s, remove %d: %+v", id, i, done)
 				}
 			}
 		}
 	}
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func TestModeLinkAndBackup(t *testing.T) {
@@ -92,12 +96,13 @@ func TestModeLinkAndBackup(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
+	r := Request{Where: w, Agents: []string{"cursor"}, Backup: true}
 	for range 2 { // the second backup gets another name
-		if row := InstallMCP(w, Global, []string{"cursor"}, Options{Backup: true})[0]; !row.Success {
-			t.Fatal(text(row.Error))
+		if done := row(t, r.InstallMCP); !done.Success {
+			t.Fatal(done.Error)
 		}
-		if row := RemoveMCP(w, Global, []string{"cursor"}, Options{Backup: true})[0]; !row.Success {
-			t.Fatal(text(row.Error))
+		if done := row(t, r.RemoveMCP); !done.Success {
+			t.Fatal(done.Error)
 		}
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -133,11 +138,13 @@ func TestVariables(t *testing.T) {
 		"codex": filepath.Join(dir, "config.toml"), "claude-code": filepath.Join(dir, ".claude.json"),
 		"github-copilot": filepath.Join(w.Home, ".copilot", "mcp-config.json"), "mimocode": filepath.Join(dir, "config", "mimocode.jsonc"),
 	} {
-		if got := text(StatusMCP(w, Global, []string{id})[0].Path); got != want {
+		r := Request{Where: w, Agents: []string{id}}
+		if got := string(row(t, r.StatusMCP).Path); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	if ids, err := Targets(w, Global, nil, false); err != nil || !slices.Equal(ids, []string{"codex"}) { // its directory exists
+	r := Request{Where: w}
+	if ids, err := r.clients(); err != nil || !slices.Equal(ids, []string{"codex"}) { // its directory exists
 		t.Errorf("detected %v %v", ids, err)
 	}
 }
@@ -166,18 +173,19 @@ func TestOurEntry(t *testing.T) {
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	w := where(t)
-	one := func() SkillState { return StatusSkills(w, Global, []string{"claude-code"})[0] }
-	if s := one(); s.Status != Missing || s.Installed != nil {
+	r := Request{Where: w, Agents: []string{"claude-code"}, Version: "1.2.3"}
+	one := func() SkillState { return row(t, r.StatusSkills) }
+	if s := one(); s.Status != Missing || s.Installed != "" {
 		t.Errorf("%+v", s)
 	}
 	for i := range 2 {
-		row := InstallSkills(w, Global, []string{"claude-code"}, false, "1.2.3")[0]
-		if !row.Success || row.Already != (i == 1) || row.Updated {
-			t.Errorf("%+v", row)
+		done := row(t, r.InstallSkills)
+		if !done.Success || *done.Already != (i == 1) || *done.Updated {
+			t.Errorf("%+v", done)
 		}
 	}
 	s := one()
-	if s.Status != Current || s.Metadata == nil || s.Metadata.Version != "1.2.3" || s.Metadata.Hash != *s.Installed {
+	if s.Status != Current || s.Metadata == nil || s.Metadata.Version != "1.2.3" || s.Metadata.Hash != string(s.Installed) {
 		t.Errorf("%+v", s)
 	}
 	// the text of an older version is replaced, an edited one is not
@@ -186,27 +194,28 @@ func TestSkills(t *testing.T) {
 	if got := one().Status; got != Modified {
 		t.Errorf("edited: %s", got)
 	}
-	if row := InstallSkills(w, Global, []string{"claude-code"}, false, "2")[0]; row.Success || row.Error == nil {
-		t.Errorf("%+v", row)
+	if done := row(t, r.InstallSkills); done.Success || done.Error == "" {
+		t.Errorf("%+v", done)
 	}
 	place1(t, filepath.Join(s.Path, metadataFile), jsonText(Metadata{Schema: 1, Name: "ctx", Hash: hashOf(older), Version: "1"}))
 	if got := one().Status; got != Stale {
 		t.Errorf("older: %s", got)
 	}
-	if row := InstallSkills(w, Global, []string{"claude-code"}, false, "2")[0]; !row.Success || !row.Updated || one().Status != Current {
-		t.Errorf("%+v", row)
+	if done := row(t, r.InstallSkills); !done.Success || !*done.Updated || one().Status != Current {
+		t.Errorf("%+v", done)
 	}
 }
 
 func TestSlashCommands(t *testing.T) {
 	t.Parallel()
 	w := where(t)
-	ids, err := SlashTargets(w, Global, nil, true)
-	if err != nil {
-		t.Fatal(err)
+	r := Request{Where: w, All: true}
+	rows, err := r.InstallSlash()
+	if err != nil || len(rows) != len(slashAgents) {
+		t.Fatal(rows, err)
 	}
-	for i, row := range InstallSlash(w, Global, ids, false) {
-		if written, err := os.ReadFile(row.Path); !row.Success || err != nil || len(written) == 0 {
+	for i, row := range rows {
+		if written, err := os.ReadFile(string(row.Path)); !row.Success || err != nil || len(written) == 0 {
 			t.Errorf("%d: %+v %v", i, row, err)
 		}
 	}
@@ -215,10 +224,12 @@ func TestSlashCommands(t *testing.T) {
 		t.Errorf("%v %v", document, err)
 	}
 	place1(t, path, "prompt = \"mine\"\n")
-	if row := InstallSlash(w, Global, []string{"gemini-cli"}, false)[0]; row.Success {
-		t.Errorf("somebody's command was replaced: %+v", row)
+	r = Request{Where: w, Agents: []string{"gemini-cli"}}
+	if done := row(t, r.InstallSlash); done.Success {
+		t.Errorf("somebody's command was replaced: %+v", done)
 	}
-	if _, err := SlashTargets(w, Project, []string{"codex"}, false); err == nil {
+	r.Scope, r.Agents = Project, []string{"codex"}
+	if _, err := r.InstallSlash(); err == nil {
 		t.Error("Codex has no commands of a project")
 	}
 }

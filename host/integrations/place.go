@@ -18,25 +18,39 @@ type Where struct {
 	Home    string
 	WorkDir string
 	Getenv  func(string) string
+	Scope   Scope
+}
+
+// Request says whose files are meant, and what may happen to them.
+type Request struct {
+	Where
+	Agents []string // ids; none of them means the detected agents
+	All    bool     // every known agent
+	Force  bool     // change what is not ours or was edited; never an invalid file
+	Backup bool     // keep the old text in a file beside it
+	// Version of this program, which an installed skill remembers.
+	Version string
 }
 
 // root is the directory that a place's files are relative to; "" = not known.
-func (w Where) root(p *place, scope Scope) string {
-	if scope == Project {
+func (w Where) root(p *place) string {
+	if w.Scope == Project {
 		return w.WorkDir
 	}
-	if dir := w.variable(p.env); dir != "" {
-		return dir
-	}
-	if p.env == "MIMOCODE_CONFIG_DIR" { // the one client with a second variable
+	if p.env == "MIMOCODE_CONFIG_DIR" && w.variable(p.env) == "" { // the one client with a second variable
 		if home := w.variable("MIMOCODE_HOME"); home != "" {
 			return filepath.Join(home, "config")
 		}
 	}
-	if w.Home == "" {
-		return ""
+	return w.own(p.env, p.base)
+}
+
+// own is the user's directory of an agent: that of a variable, or one below the home; "" = not known.
+func (w Where) own(env, base string) string {
+	if dir := w.variable(env); dir != "" || w.Home == "" {
+		return dir
 	}
-	return filepath.Join(w.Home, filepath.FromSlash(p.base))
+	return filepath.Join(w.Home, filepath.FromSlash(base))
 }
 
 // variable is an absolute directory from the environment.
@@ -51,8 +65,8 @@ func (w Where) variable(name string) string {
 }
 
 // file is the path of a place and whether its client is there.
-func (w Where) file(p *place, scope Scope) (path string, detected bool) {
-	root := w.root(p, scope)
+func (w Where) file(p *place) (path string, detected bool) {
+	root := w.root(p)
 	if root == "" || len(p.files) == 0 {
 		return "", false
 	}

@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 //go:embed skill/SKILL.md
@@ -30,13 +30,8 @@ const (
 	Modified Status = "modified" // somebody has edited it
 )
 
-// skillAgent is a folder of skills: below the home, below the directory of a variable, or below the project.
-type skillAgent struct {
-	id, name, env, base, inEnv, project string
-}
-
 // skillAgents are the known folders. The first one is read by several agents and always a target.
-var skillAgents = []skillAgent{
+var skillAgents = []folderAgent{
 	{id: "universal", name: "All agents", base: ".agents", project: ".agents"},
 	{id: "codex", name: "Codex", env: "CODEX_HOME", base: ".codex", project: ".codex"},
 	{id: "grok-build", name: "Grok Build", env: "GROK_HOME", base: ".grok", project: ".grok"},
@@ -63,31 +58,16 @@ type Metadata struct {
 
 // SkillState is one row of `status skills`.
 type SkillState struct {
-	Agent        string    `json:"agent"`
-	Name         string    `json:"agent_display_name"`
-	Scope        Scope     `json:"scope"`
-	Status       Status    `json:"status"`
-	Path         string    `json:"path"`
-	Installed    *string   `json:"installed_hash"`
-	Bundled      string    `json:"bundled_hash"`
-	LegacyPath   *string   `json:"legacy_path"`
-	LegacyStatus *Status   `json:"legacy_status"`
-	Metadata     *Metadata `json:"metadata"`
-}
-
-// SkillChange is one row of `install skills`. Migrated is false always: no earlier layout exists.
-type SkillChange struct {
-	Agent    string  `json:"agent"`
-	Name     string  `json:"agent_display_name"`
-	Scope    Scope   `json:"scope"`
-	Path     string  `json:"path"`
-	Success  bool    `json:"success"`
-	Previous Status  `json:"previous_status"`
-	Status   Status  `json:"status"`
-	Already  bool    `json:"already_installed"`
-	Updated  bool    `json:"updated"`
-	Migrated bool    `json:"migrated"`
-	Error    *string `json:"error"`
+	Agent        string        `json:"agent"`
+	Name         string        `json:"agent_display_name"`
+	Scope        Scope         `json:"scope"`
+	Status       Status        `json:"status"`
+	Path         string        `json:"path"`
+	Installed    nullable.Text `json:"installed_hash"`
+	Bundled      string        `json:"bundled_hash"`
+	LegacyPath   nullable.Text `json:"legacy_path"`
+	LegacyStatus nullable.Text `json:"legacy_status"`
+	Metadata     *Metadata     `json:"metadata"`
 }
 
 func hashOf(text []byte) string {
@@ -95,52 +75,30 @@ func hashOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// dir is the folder of the agent itself.
-func (a *skillAgent) dir(w Where, scope Scope) string {
-	if scope == Project {
-		return filepath.Join(w.WorkDir, a.project)
-	}
-	if dir := w.variable(a.env); dir != "" {
-		return dir
-	}
-	return filepath.Join(w.Home, filepath.FromSlash(a.base))
-}
-
-// SkillTargets resolves ids; none of them means the universal folder and those of detected agents.
-func SkillTargets(w Where, scope Scope, ids []string, all bool) ([]string, error) {
-	if scope == Global && w.Home == "" {
+// skillFolders are the wanted folders: without ids the universal one and those of detected agents.
+func (r *Request) skillFolders() ([]*folderAgent, error) {
+	if r.Scope == Global && r.Home == "" {
 		return nil, fault.New(fault.ResourceUnavailable, "the home directory is not known").WithHint("set HOME, or use --project")
 	}
-	var out []string
-	for i := range skillAgents {
-		a := &skillAgents[i]
-		if all || slices.Contains(ids, a.id) || len(ids) == 0 && (i == 0 || exists(a.dir(w, scope))) {
-			out = append(out, a.id)
-		}
-	}
-	for _, id := range ids {
-		if !slices.Contains(out, id) {
-			return nil, fault.New(fault.InvalidRequest, "there is no agent %q with a folder for skills", id).
-				WithHint("see ctx integrations status skills --all-agents")
-		}
-	}
-	return out, nil
+	return r.folders(skillAgents, "universal", func(id string) error {
+		return fault.New(fault.InvalidRequest, "there is no agent %q with a folder for skills", id).
+			WithHint("see ctx integrations status skills --all-agents")
+	})
 }
 
 // StatusSkills tells how the skill stands in the folders of agents.
-func StatusSkills(w Where, scope Scope, ids []string) []SkillState {
+func (r *Request) StatusSkills() ([]SkillState, error) {
+	agents, err := r.skillFolders()
 	rows := []SkillState{}
-	for i := range skillAgents {
-		if a := &skillAgents[i]; slices.Contains(ids, a.id) {
-			rows = append(rows, a.state(w, scope))
-		}
+	for _, a := range agents {
+		rows = append(rows, r.skill(a))
 	}
-	return rows
+	return rows, err
 }
 
-func (a *skillAgent) state(w Where, scope Scope) SkillState {
-	s := SkillState{Agent: a.id, Name: a.name, Scope: scope, Bundled: hashOf(skillText), Status: Missing,
-		Path: filepath.Join(a.dir(w, scope), "skills", serverName)}
+func (w Where) skill(a *folderAgent) SkillState {
+	s := SkillState{Agent: a.id, Name: a.name, Scope: w.Scope, Bundled: hashOf(skillText), Status: Missing,
+		Path: filepath.Join(w.dir(a), "skills", serverName)}
 	text, err := os.ReadFile(filepath.Join(s.Path, skillFile))
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +107,7 @@ func (a *skillAgent) state(w Where, scope Scope) SkillState {
 		return s
 	}
 	hash := hashOf(text)
-	s.Installed = &hash
+	s.Installed = nullable.Text(hash)
 	var m Metadata
 	if text, err := os.ReadFile(filepath.Join(s.Path, metadataFile)); err == nil && json.Unmarshal(text, &m) == nil {
 		s.Metadata = &m
@@ -165,26 +123,16 @@ func (a *skillAgent) state(w Where, scope Scope) SkillState {
 	return s
 }
 
-// InstallSkills writes the skill into the folders of agents. An edited one is kept unless force is set.
-func InstallSkills(w Where, scope Scope, ids []string, force bool, version string) []SkillChange {
-	rows := []SkillChange{}
-	for _, s := range StatusSkills(w, scope, ids) {
-		row := SkillChange{Agent: s.Agent, Name: s.Name, Scope: scope, Path: s.Path, Previous: s.Status, Status: s.Status}
-		switch {
-		case s.Status == Current && s.Metadata != nil && s.Metadata.Hash == s.Bundled:
-			row.Success, row.Already = true, true
-		case s.Status == Modified && !force:
-			row.Error = pointer("the skill was edited; --force replaces it")
-		default:
-			if err := writeSkill(s.Path, version); err != nil {
-				row.Error = pointer(err.Error())
-				break
-			}
-			row.Success, row.Updated, row.Status = true, s.Status != Missing, Current
-		}
-		rows = append(rows, row)
+// InstallSkills writes the skill into the folders of agents. An edited one is kept unless that is forced.
+func (r *Request) InstallSkills() ([]Change, error) {
+	states, err := r.StatusSkills()
+	rows := []Change{}
+	for _, s := range states {
+		idle := s.Status == Current && s.Metadata != nil && s.Metadata.Hash == s.Bundled
+		rows = append(rows, r.write(Change{Agent: s.Agent, Name: s.Name, Path: nullable.Text(s.Path), Status: s.Status}, idle,
+			"the skill was edited; --force replaces it", func() error { return writeSkill(s.Path, r.Version) }))
 	}
-	return rows
+	return rows, err
 }
 
 func writeSkill(dir, version string) error {

@@ -15,16 +15,16 @@ func runSplices(t *testing.T, id string, cases []spliceCase) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			fresh := &target{client: c}
+			fresh := &target{client: c, text: []byte(tc.before)}
 			fresh.state.Status = Missing
-			got, err := fresh.installed([]byte(tc.before))
+			got, err := fresh.installed()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if string(got) != tc.after {
 				t.Errorf("installed:\n%s\nwant:\n%s", got, tc.after)
 			}
-			gone, err := checked(c.syntax, got, c.table, nil, func(text []byte) ([]byte, error) { return c.syntax.cut(text, c.table) })
+			gone, err := (&target{client: c, text: got}).removed()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,9 +151,9 @@ func TestRefusedForms(t *testing.T) {
 		{"cursor", `{"mcpServers": []}`},
 	} {
 		c := clientNamed(tc.id)
-		one := &target{client: c}
+		one := &target{client: c, text: []byte(tc.text)}
 		one.state.Status = Missing
-		if got, err := one.installed([]byte(tc.text)); err == nil {
+		if got, err := one.installed(); err == nil {
 			t.Errorf("%s: %q became %q", tc.id, tc.text, got)
 		}
 	}
@@ -166,7 +166,7 @@ func FuzzSplice(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, text []byte) {
 		c := &clients[int(which)%len(clients)]
-		one := &target{client: c}
+		one := &target{client: c, text: text}
 		document, err := c.syntax.decode(text)
 		if err != nil || len(document) == 0 {
 			return // a new file may get a head
@@ -179,7 +179,7 @@ func FuzzSplice(f *testing.F) {
 		if found {
 			one.state.Status = Conflict
 		}
-		got, err := one.installed(text)
+		got, err := one.installed()
 		if err != nil {
 			return
 		}
