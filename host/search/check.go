@@ -203,9 +203,9 @@ func (s *Service) checkProvider(q *query) error {
 	return nil
 }
 
-// providerID resolves a spelling of a provider.
+// providerID resolves a spelling of a provider. custom is the name of histories whose plugin may be gone.
 func (s *Service) providerID(name string) (string, error) {
-	if s.Provider == nil {
+	if s.Provider == nil || name == customProvider {
 		return name, nil
 	}
 	return s.Provider(name)

@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 		if name == "claude-code" {
 			return "claude", nil
 		}
-		if name == "nobody" {
+		if name == "nobody" || name == "custom" { // no plugin gives it any more
 			return "", fault.New(fault.InvalidRequest, "unknown provider")
 		}
 		return name, nil
@@ -51,6 +51,7 @@ func TestCheck(t *testing.T) {
 		"file":                       {Request{File: "x"}, ""},
 		"nothing":                    {Request{}, bad},
 		"blank":                      {Request{Query: "  ", Terms: []string{"\n"}}, bad},
+		"custom":                     {Request{Query: "x", Provider: "custom", HistorySource: "acme/one"}, ""},
 		"only a filter":              {Request{Provider: "claude"}, bad},
 		"no token":                   {Request{Query: "?!"}, ""},
 		"32 alternatives":            {Request{Query: "x", Terms: repeat("x", 31)}, ""},

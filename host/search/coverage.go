@@ -112,11 +112,8 @@ func (r *run) unknownWorkspace() (int, error) {
 	if r.filter.unknown == nil {
 		return 0, nil
 	}
-	set, err := r.matchesWithin(r.without("workspace"))
+	set, err := r.results(r.without("workspace").And(r.filter.unknown))
 	if err != nil {
-		return 0, err
-	}
-	if set, err = r.withoutCollapsed(set.And(r.filter.unknown)); err != nil {
 		return 0, err
 	}
 	return set.Sessions(), nil
@@ -129,20 +126,42 @@ func (r *run) relaxations() (Relaxations, error) {
 		if p.name == "file" && r.fileOnly {
 			continue // it is the query here
 		}
-		set, err := r.matchesWithin(r.without(p.name))
+		n, err := r.wouldMatch(r.without(p.name))
 		if err != nil {
 			return nil, err
 		}
-		if set.Count() == 0 {
-			continue
+		if n > 0 {
+			list = append(list, Relaxation{Drop: p.name, WouldMatch: n})
 		}
-		if set, err = r.withoutCollapsed(set); err != nil {
-			return nil, err
-		}
-		list = append(list, Relaxation{Drop: p.name, WouldMatch: set.Count()})
 	}
 	slices.SortFunc(list, func(a, b Relaxation) int {
 		return cmp.Or(cmp.Compare(b.WouldMatch, a.WouldMatch), cmp.Compare(a.Drop, b.Drop))
 	})
 	return list, nil
+}
+
+// wouldMatch counts what the query finds in a set. Operators that were given up because nothing passed are tried again, in their order:
+// without the filter something may.
+func (r *run) wouldMatch(within *lexical.Set) (int, error) {
+	if len(r.relaxed) == 0 {
+		return r.countResults(within)
+	}
+	said, relaxed := r.said, r.relaxed
+	defer func() { r.said, r.relaxed, r.matched, r.anyTerm = said, relaxed, nil, nil }()
+	for allowed := allOperators; ; allowed = r.said.allowed {
+		if err := r.understand(allowed); err != nil {
+			return 0, err
+		}
+		if n, err := r.countResults(within); err != nil || n > 0 || !r.relax() {
+			return n, err
+		}
+	}
+}
+
+func (r *run) countResults(within *lexical.Set) (int, error) {
+	set, err := r.results(within)
+	if err != nil {
+		return 0, err
+	}
+	return set.Count(), nil
 }

@@ -114,6 +114,20 @@ func TestCopyThatMatchesAlone(t *testing.T) {
 	}
 }
 
+// TestCopyWhoseAncestorFails: the index finds both, but only the text of the copy passes.
+func TestCopyWhoseAncestorFails(t *testing.T) {
+	t.Parallel()
+	a := fixture.Build(t,
+		fixture.Session{Name: "parent", Events: []fixture.Event{{Key: "1", Text: "zephyr over the original"}}},
+		fixture.Session{Name: "fork", Events: []fixture.Event{{Key: "1", Text: "original zephyr over", CopyOf: [2]string{"parent", "1"}}}},
+	)
+	for query, want := range map[string]string{`"original zephyr"`: "original", `"zephyr over"`: "zephyr", "zephyr original": "zephyr"} {
+		if got := answer(t, a, Request{Query: query, Events: true}); labels(got) != want || got.Relaxed != nil {
+			t.Errorf("%s: %q, relaxed %v, want %q", query, labels(got), got.Relaxed, want)
+		}
+	}
+}
+
 func TestRelaxations(t *testing.T) {
 	t.Parallel()
 	a := homeArchive(t)
@@ -146,6 +160,49 @@ func TestRelaxations(t *testing.T) {
 	}
 	if got := answer(t, a, Request{Query: "falcon", Provider: "codex"}); got.Coverage.Relaxations != nil {
 		t.Error("relaxations beside results")
+	}
+}
+
+// TestRelaxationsOfOperators: an entry counts what the search without that filter finds, read as that search reads it.
+func TestRelaxationsOfOperators(t *testing.T) {
+	t.Parallel()
+	a := fixture.Build(t, speech(), fixture.Session{Name: "x", Provider: "codex", Format: "codex_jsonl", Meta: record.SessionMeta{CWD: "/srv/x"},
+		Events: []fixture.Event{{Key: "1", Text: "x1 nothing of it"}}})
+	for _, query := range []string{
+		`"connection reset"`, "connection NEAR/2 reset", "connection -gateway", `connection -"connection reset"`, "reset role:assistant", "conn* -proxy",
+		`"gateway reset"`, `"gateway reset" -proxy`, "conectoin -gateway", "branch:main", `"connection reset" NEAR/1 before`,
+	} {
+		for _, filtered := range []Request{{Provider: "codex"}, {Workspace: "/srv/x"}, {ContentScope: "calls", Provider: "codex"}} {
+			filtered.Query, filtered.Events = query, true
+			got := answer(t, a, filtered)
+			want := answer(t, a, Request{Query: query, Events: true, ContentScope: filtered.ContentScope})
+			n := len(want.Results)
+			if n == 0 {
+				continue
+			}
+			if r := got.Coverage.Relaxations; r == nil || len(*r) != 1 || (*r)[0].WouldMatch != n {
+				t.Errorf("%s, %+v: relaxations %v, want %d (relaxed %v)", query, got.Filters, r, n, want.Relaxed)
+			}
+			if u := got.Coverage.UnknownWorkspace; filtered.Workspace != "" && (u == nil || *u != 1) {
+				t.Errorf("%s: unknown workspaces %v", query, u)
+			}
+			if len(got.Relaxed) == 0 && len(want.Relaxed) > 0 {
+				t.Errorf("%s: the answer does not say that %v was given up", query, want.Relaxed)
+			}
+		}
+	}
+}
+
+// TestUnknownWorkspacePassesConditions: a session that the query does not find is not left out by its workspace.
+func TestUnknownWorkspacePassesConditions(t *testing.T) {
+	t.Parallel()
+	a := fixture.Build(t, fixture.Session{Name: "here", Meta: record.SessionMeta{CWD: "/srv/x"}, Events: []fixture.Event{{Key: "1", Text: "x1 connection reset"}}},
+		fixture.Session{Name: "phrase", Events: []fixture.Event{{Key: "1", Text: "p1 connection reset"}}},
+		fixture.Session{Name: "words", Events: []fixture.Event{{Key: "1", Text: "w1 reset the connection"}}})
+	for query, want := range map[string]int{"connection reset": 2, `"connection reset"`: 1, `connection -"connection reset"`: 2} {
+		if got := answer(t, a, Request{Query: query, Workspace: "/srv/x"}).Coverage.UnknownWorkspace; got == nil || *got != want {
+			t.Errorf("%s: %v, want %d", query, got, want)
+		}
 	}
 }
 

@@ -201,7 +201,7 @@ func (p *pool) first(n int) ([]*candidate, error) {
 			if err != nil {
 				return nil, err
 			}
-			gone, err := p.origins.collapsed(h.Doc, matches)
+			gone, err := p.collapsed(h.Doc, matches)
 			if err != nil {
 				return nil, err
 			}

@@ -41,11 +41,13 @@ func (o *origins) of(doc lexical.Doc) (lexical.Doc, error) {
 	return at, nil
 }
 
-// collapsed tells whether a copy gives way to its origin, which must be among the matches itself: otherwise the evidence would be
-// lost with the copy.
-func (o *origins) collapsed(doc lexical.Doc, matches *lexical.Set) (bool, error) {
-	at, err := o.of(doc)
-	return err == nil && at != doc && matches.Has(at), err
+// collapsed tells whether a copy gives way to its origin, which must be found itself: otherwise the evidence would be lost with the copy.
+func (r *run) collapsed(doc lexical.Doc, matches *lexical.Set) (bool, error) {
+	at, err := r.origins.of(doc)
+	if err != nil || at == doc || !matches.Has(at) || !r.said.tested {
+		return err == nil && at != doc && matches.Has(at), err
+	}
+	return r.passes(new(rowReader), at)
 }
 
 // matches returns the documents that the query and the filters select, once per search. Only copies, empty answers and unknown
@@ -86,16 +88,40 @@ func (r *run) textMatches() (*lexical.Set, error) {
 	return set, err
 }
 
+// results returns the documents of a set that the query finds: what the index selects, as far as the stored texts pass, without copies
+// of others. Of the texts at most maxPool are read, as a search does.
+func (r *run) results(within *lexical.Set) (*lexical.Set, error) {
+	set, err := r.matchesWithin(within)
+	if err != nil || !r.said.tested {
+		return r.withoutCollapsed(set, err)
+	}
+	var hits []lexical.Hit
+	set.Each(func(d lexical.Doc) bool {
+		hits = append(hits, lexical.Hit{Doc: d})
+		return len(hits) < maxPool
+	})
+	pass, err := r.passing(hits)
+	set = r.gen.Lexical().Empty()
+	for i, ok := range pass {
+		if ok {
+			set.Add(hits[i].Doc)
+		}
+	}
+	return r.withoutCollapsed(set, err)
+}
+
 // withoutCollapsed takes out the copies whose origin is in the set too. It changes the set.
-func (r *run) withoutCollapsed(set *lexical.Set) (*lexical.Set, error) {
+func (r *run) withoutCollapsed(set *lexical.Set, err error) (*lexical.Set, error) {
+	if err != nil {
+		return nil, err
+	}
 	gone := r.gen.Lexical().Empty()
-	var err error
 	set.Clone().KeepCopies().Each(func(d lexical.Doc) bool {
 		if err = r.ctx.Err(); err != nil {
 			return false
 		}
 		var collapsed bool
-		if collapsed, err = r.origins.collapsed(d, set); collapsed {
+		if collapsed, err = r.collapsed(d, set); collapsed {
 			gone.Add(d)
 		}
 		return err == nil
