@@ -162,7 +162,11 @@ func appendResult(dst []byte, r *Result) []byte {
 		dst = protowire.AppendVarint(protowire.AppendTag(dst, 3, protowire.VarintType), r.Duration.Nanos)
 	}
 	dst = appendCapture(dst, 4, &r.Text)
-	return shut(appendCapture(dst, 5, &r.Structured), start, room)
+	dst = appendCapture(dst, 5, &r.Structured)
+	if r.SoleOutput {
+		dst = appendUint(dst, 6, 1)
+	}
+	return shut(dst, start, room)
 }
 
 // encodedBatch is a Batch that is encoded already. The codec hands its bytes to the transport as they are: marshalling a

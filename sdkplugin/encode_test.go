@@ -26,7 +26,7 @@ func fullEvent() *Event {
 		Invocation: &Invocation{Protocol: "mcp", Server: "s", Tool: "t", StartedAt: AtMillis(math.MaxInt64),
 			Arguments: Present(Pieces(Span{Length: 2}))},
 		Result: &Result{Status: "ok", CompletedAt: AtMillis(0), Duration: Took(0), Text: SameAsBody(),
-			Structured: Omitted("size_limit", 1<<33)},
+			Structured: Omitted("size_limit", 1<<33), SoleOutput: true},
 		Facts:  []Fact{{FactFile, "/w/a"}, {FactProviderDisposition, "x"}},
 		Policy: Policy{Redacted, "secret"},
 	}
@@ -47,7 +47,7 @@ func fullEventWire() *historyv1.Event {
 			Arguments: &historyv1.Capture{Status: historyv1.Capture_STATUS_PRESENT, Value: &historyv1.Value{Spans: []*historyv1.Span{{Length: 2}}}}},
 		Result: &historyv1.Result{Status: "ok", CompletedAtMs: pointer(int64(0)), DurationNs: pointer(uint64(0)),
 			Text:       &historyv1.Capture{Status: historyv1.Capture_STATUS_NORMALIZED_BODY},
-			Structured: &historyv1.Capture{Status: historyv1.Capture_STATUS_OMITTED, Reason: "size_limit", ObservedBytes: pointer(uint64(1 << 33))}},
+			Structured: &historyv1.Capture{Status: historyv1.Capture_STATUS_OMITTED, Reason: "size_limit", ObservedBytes: pointer(uint64(1 << 33))}, SoleOutput: true},
 		Facts: []*historyv1.Fact{{Kind: historyv1.FactKind_FACT_KIND_FILE, Value: "/w/a"},
 			{Kind: historyv1.FactKind_FACT_KIND_PROVIDER_DISPOSITION, Value: "x"}},
 		Policy: &historyv1.Policy{Status: historyv1.Policy_STATUS_REDACTED, Reason: "secret"},

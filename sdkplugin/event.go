@@ -157,6 +157,9 @@ type Result struct {
 	Duration    Duration
 	Text        Capture
 	Structured  Capture
+	// SoleOutput: the agent's record declares success, and Body is the whole standard output of the call and nothing else: no error
+	// stream, no warning, no cut. It is not stored; the host recognises answers of ctx itself by it.
+	SoleOutput bool
 }
 
 // Duration is an optional number of nanoseconds.

@@ -27,6 +27,7 @@ type Result struct {
 	HasDuration bool
 	Text        Capture // text
 	Structured  Capture // JSON
+	SoleOutput  bool    // the provider proved a success that printed the body and nothing else; not stored
 }
 
 // Capture is a value of an invocation or a result, or the reason why there is none. Of a JSON capture, Value materialises to

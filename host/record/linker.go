@@ -41,14 +41,10 @@ func (l *Linker) Retracted() (events []Digest, fullScan bool) { return l.retract
 // Observe looks at the next event of the source and sets its Excluded mark.
 func (l *Linker) Observe(e *Event) { e.Excluded = l.derived(e) && e.Policy == PolicySelected }
 
-func isOutput(eventType string) bool {
-	return eventType == ToolOutput || eventType == CommandOutput || eventType == CommandFinished
-}
-
 func (l *Linker) derived(e *Event) bool {
 	a := e.Activity
 	if a == nil || len(a.CallID) == 0 {
-		if isOutput(e.Type) {
+		if e.Type == ToolOutput { // other outputs without a call are of commands that people typed
 			l.taint()
 		}
 		return false

@@ -34,6 +34,13 @@ func (s *script) output(id, output, members string) *Event {
 	}})
 }
 
+// sole is a result whose provider proves that it printed the body and nothing else.
+func (s *script) sole(id, output string) *Event {
+	e := s.output(id, output, "")
+	e.Type, e.Activity.Result.SoleOutput = ToolOutput, true
+	return e
+}
+
 // bodyless is a further result of a call whose first result has the body.
 func (s *script) bodyless(id, disposition string) *Event {
 	return s.next(&Event{Type: ToolOutput, Structured: []byte(`{"exit_code":0}`), Activity: &Activity{
@@ -111,9 +118,25 @@ func TestLinkerOfCommands(t *testing.T) {
 		}, []bool{true, false, false, false}, 1},
 		{"a result without a call id makes none unique", func(s *script) []*Event {
 			loose := s.output("c9", "x", "")
-			loose.Activity = nil
+			loose.Activity, loose.Type = nil, ToolOutput
 			return []*Event{s.call("c1", "ctx search foo"), s.output("c1", goodOutput, ""), loose, s.call("c2", "ctx search foo"), s.output("c2", goodOutput, "")}
 		}, []bool{true, false, false, true, false}, 1},
+		{"what a person's own command printed disturbs nothing", func(s *script) []*Event {
+			typed := s.output("c9", "x", "")
+			typed.Activity = nil
+			return []*Event{s.call("c1", "ctx search foo"), s.output("c1", goodOutput, ""), typed}
+		}, []bool{true, true, false}, 0},
+		{"a provider that proves the output", func(s *script) []*Event {
+			return []*Event{s.call("c1", "ctx search foo"), s.sole("c1", "result"), s.call("c2", "ls"), s.sole("c2", "result")}
+		}, []bool{true, true, false, false}, 0},
+		{"a proven output that was cut", func(s *script) []*Event {
+			return []*Event{s.call("c1", "ctx search foo"), s.sole("c1", "a\n\n... [9 characters truncated] ...\n\nb"), s.call("c2", "ctx search foo"), s.sole("c2", "")}
+		}, []bool{true, false, true, false}, 0},
+		{"names of tools in any case", func(s *script) []*Event {
+			call := s.call("c1", "ctx search foo")
+			call.Activity.Invocation.Tool = "Bash"
+			return []*Event{call, s.sole("c1", "result")}
+		}, []bool{true, true}, 0},
 		{"other calls do not disturb", func(s *script) []*Event {
 			return []*Event{s.call("c1", "ctx search foo"), s.call("c2", "ls"), s.output("c2", "x", ""), s.output("c1", goodOutput, ""), s.output("c2", "x", "")}
 		}, []bool{true, false, false, true, false}, 0},

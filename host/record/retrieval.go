@@ -25,7 +25,7 @@ const (
 	maxCommandWords = 1024
 )
 
-// execTools are the tools that run a command line.
+// execTools are the tools that run a command line, whatever the case of their letters: Claude Code has Bash, Cursor has Shell.
 var execTools = []string{"exec", "exec_command", "shell", "bash", "command"}
 
 // commandMembers are the names under which the arguments of such a tool hold the command line.
@@ -134,5 +134,5 @@ func mayRetrieve(protocol, server, tool string) bool {
 	if protocol == mcpProtocol {
 		return server == mcpServer
 	}
-	return protocol == "" && server == "" && slices.Contains(execTools, tool)
+	return protocol == "" && server == "" && slices.ContainsFunc(execTools, func(name string) bool { return strings.EqualFold(name, tool) })
 }

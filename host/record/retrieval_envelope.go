@@ -19,9 +19,12 @@ var (
 )
 
 // resultProven tells whether the result of an event shows, in the provider's own envelope, a success with a payload and nothing
-// else. The structured content must be the whole native record of the result.
+// else: the provider proved it, or the structured content is the whole native record of the result and does.
 func resultProven(e *Event) bool {
 	r := e.Activity.Result
+	if r.SoleOutput && e.Activity.Invocation == nil {
+		return wholeBody(e.AppendBody(nil))
+	}
 	if len(e.Structured) == 0 || len(e.Structured) > 2*maxEnvelope {
 		return false
 	}
@@ -71,11 +74,12 @@ var suspectLine = pattern(`(?m)^[\s\v\p{Z}\x{85}]*(?:Chunk ID:|Wall time:|Proces
 // successText checks the text form of a successful command with a body.
 func successText(text []byte) bool {
 	head := successHead().FindSubmatchIndex(text[:min(len(text), 1024)])
-	if head == nil || head[3]-head[2] > 32 || len(text) > maxEnvelope || bytes.IndexByte(text, 0) >= 0 {
-		return false
-	}
-	body := text[head[1]:]
-	return len(body) > 0 && !suspectLine().Match(body)
+	return head != nil && head[3]-head[2] <= 32 && wholeBody(text[head[1]:])
+}
+
+// wholeBody tells whether a body is one, and nothing in it looks like a header or a cut.
+func wholeBody(body []byte) bool {
+	return len(body) > 0 && len(body) <= maxEnvelope && bytes.IndexByte(body, 0) < 0 && !suspectLine().Match(body)
 }
 
 // mcpEnvelope checks the record of a finished MCP call: {"Ok":{"content":[...],"isError":false}} as the result, all parts of the

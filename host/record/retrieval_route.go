@@ -1,6 +1,7 @@
 package record
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +22,30 @@ type route struct {
 	proven func(line *commandLine) bool
 }
 
+// with adds options to those that several routes share.
+func with(shared, own map[string]string) map[string]string {
+	all := maps.Clone(shared)
+	maps.Copy(all, own)
+	return all
+}
+
+var (
+	eventOptions = map[string]string{
+		"--before": "0..50", "--after": "0..50", "--window": "0..50", "--redact": "", "--format": "text|markdown|json|jsonl",
+	}
+	sessionOptions = map[string]string{
+		"--provider": "text", "--provider-session": "text", "--mode": "full|lite|log", "--max-events": "1..9223372036854775808",
+		"--redact": "", "--format": "text|markdown|html|json|jsonl", "--out": "text",
+	}
+	listOptions = map[string]string{
+		"--provider": "text*", "--source": "uuid", "--history-source": "pair", "--provider-key": "text", "--source-id": "text",
+		"--source-format": "text", "--provider-session": "text", "--session": "uuid", "--parent-session": "uuid", "--root-session": "uuid",
+		"--branch": "text", "--workspace": "text", "--event-type": "text", "--role": "text", "--agent-type": "text", "--file": "text",
+		"--scope": "all|primary|subagent", "--redact": "",
+	}
+	locateOptions = map[string]string{"--provider": "text", "--provider-session": "text", "--format": "text|json"}
+)
+
 // globalOptions are accepted once each, before or among the arguments of every command.
 var globalOptions = map[string]string{"--quiet": "", "--data-root": "text", "--color": "auto|always|never"}
 
@@ -31,27 +56,19 @@ var routes = []route{
 		"--source-root": "text*", "--source-group": "text*", "--primary-only": "", "--events": "", "--verbose": "",
 		"--content-scope": strings.Join(contentScopeNames[:], "|"), "--event-type": strings.Join(SearchableTypes(), "|"),
 		"--session": "id", "--exclude-session": "id*", "--backend": "hybrid|semantic|lexical", "--semantic-weight": "weight",
-		"--refresh": "background|off|wait", "--include-current-session": "", "--format": "text|json",
+		"--refresh": "background|off|wait", "--include-current-session": "", "--explain": "", "--redact": "", "--format": "text|json",
 	}},
-	{command: "show event", positions: [2]int{1, 1}, position: "id", options: map[string]string{
-		"--before": "0..50", "--after": "0..50", "--window": "0..50", "--format": "text|markdown|json|jsonl",
-	}},
-	{command: "show session", positions: [2]int{0, 1}, position: "id", proven: sessionProven, options: map[string]string{
-		"--provider": "text", "--provider-session": "text", "--mode": "full|lite|log", "--max-events": "1..9223372036854775808",
-		"--format": "text|markdown|json|jsonl", "--out": "text",
-	}},
-	{command: "list events", proven: rangeProven, options: map[string]string{
-		"--since": "time", "--until": "time", "--provider": "text*", "--source": "uuid", "--history-source": "pair",
-		"--provider-key": "text", "--source-id": "text", "--source-format": "text", "--provider-session": "text", "--session": "uuid",
-		"--parent-session": "uuid", "--root-session": "uuid", "--branch": "text", "--workspace": "text", "--event-type": "text",
-		"--role": "text", "--agent-type": "text", "--file": "text", "--scope": "all|primary|subagent",
-		"--direction": "ascending|descending", "--cursor": "text", "--limit": "1..10000000",
+	{command: "show event", positions: [2]int{1, 1}, position: "id", options: eventOptions},
+	{command: "show session", positions: [2]int{0, 1}, position: "id", proven: sessionProven, options: sessionOptions},
+	{command: "show", positions: [2]int{1, 1}, position: "id", proven: sessionProven, options: with(eventOptions, sessionOptions)},
+	{command: "list events", proven: rangeProven, options: with(listOptions, map[string]string{
+		"--since": "time", "--until": "time", "--direction": "ascending|descending", "--cursor": "text", "--limit": "1..10000000",
 		"--content": strings.Join(contentNames[:], "|"), "--format": "json|jsonl",
-	}},
+	})},
+	{command: "list sessions", options: with(listOptions, map[string]string{"--since": "since", "--limit": "1..10000", "--format": "text|json"})},
 	{command: "locate event", positions: [2]int{1, 1}, position: "id", options: map[string]string{"--format": "text|json"}},
-	{command: "locate session", positions: [2]int{0, 1}, position: "id", proven: sessionProven, options: map[string]string{
-		"--provider": "text", "--provider-session": "text", "--format": "text|json",
-	}},
+	{command: "locate session", positions: [2]int{0, 1}, position: "id", proven: sessionProven, options: locateOptions},
+	{command: "locate", positions: [2]int{1, 1}, position: "id", proven: sessionProven, options: locateOptions},
 	{command: "blame", anyTail: true},
 }
 

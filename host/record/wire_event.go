@@ -153,6 +153,7 @@ func (ct *content) activity(w *historyv1.Event) {
 			Status: r.GetStatus(), Completed: r.CompletedAtMs != nil, CompletedAt: r.GetCompletedAtMs(),
 			HasDuration: r.DurationNs != nil, DurationNS: r.GetDurationNs(),
 			Text: ct.capture(r.GetText(), false, "result text"), Structured: ct.capture(r.GetStructured(), true, "structured result"),
+			SoleOutput: r.GetSoleOutput(),
 		}
 	}
 	for _, fact := range w.GetFacts() {

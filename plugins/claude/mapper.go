@@ -42,6 +42,7 @@ type mapper struct {
 	block      *block
 	stored     canonical.Value // what Structured is the canonical form of
 	added      bool            // stored has a member that its block has not
+	soleOutput bool            // of a result: see sdkplugin.Result
 	walk       factWalk
 	literalEnd int // end of the facts that count for content digests
 

@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"bytes"
+
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/texts"
@@ -91,6 +93,33 @@ func (m *mapper) toolResult(b *block, idx int, first bool) error {
 	return m.output(stored, content, b.resultCallID(), idx)
 }
 
+// printedAlone tells whether the client's own object says that a command did not fail and that the text of its result is all that it
+// printed: its standard output and nothing else.
+func printedAlone(b *block, client canonical.Value) bool {
+	content := b.v.Get("content")
+	if failed, known := b.m[isErrorMember].Bool(); !known || failed || !content.IsString() || !client.IsObject() {
+		return false
+	}
+	for name, value := range client.Each {
+		no, known := value.Bool()
+		switch string(name) {
+		case "stdout":
+			known = bytes.Equal(value.Raw(), content.Raw()) // one writer wrote both
+		case "stderr":
+			known = value.StrEquals("")
+		case "interrupted", "isImage":
+			known = known && !no
+		case "noOutputExpected":
+		default:
+			return false
+		}
+		if !known {
+			return false
+		}
+	}
+	return client.Has("stdout") && client.Has("stderr")
+}
+
 // serverResult gives the result of a call that the API ran: what a person can read of it.
 func (m *mapper) serverResult(b *block, idx int) error {
 	m.draftOutput(b, canonical.Value{}, canonical.Value{})
@@ -120,6 +149,7 @@ func (m *mapper) clientResult(idx int) error {
 func (m *mapper) draftOutput(b *block, client, operation canonical.Value) {
 	m.draft(nativeOutput, sdkplugin.ToolOutput, sdkplugin.RoleTool)
 	m.block, m.parts = b, m.parts[:0]
+	m.soleOutput = len(m.outline.results) == 1 && printedAlone(b, client)
 	m.walk.Distinct(&factKeys, b.v)
 	m.walk.resultFiles(client)
 	m.literalEnd = len(m.walk.List)
@@ -170,7 +200,7 @@ func (m *mapper) output(stored, content canonical.Value, callID []byte, idx int)
 	if m.setCallID(callID); m.Event.CallID == nil {
 		return m.fitAndGive(idx)
 	}
-	m.Result = sdkplugin.Result{CompletedAt: m.at}
+	m.Result = sdkplugin.Result{CompletedAt: m.at, SoleOutput: m.soleOutput}
 	if failed, _ := b.m[isErrorMember].Bool(); failed {
 		m.Result.Status = "error"
 	}

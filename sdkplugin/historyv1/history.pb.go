@@ -4479,6 +4479,9 @@ type Result struct {
 	DurationNs    *uint64                `protobuf:"varint,3,opt,name=duration_ns,json=durationNs,proto3,oneof" json:"duration_ns,omitempty"`
 	Text          *Capture               `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	Structured    *Capture               `protobuf:"bytes,5,opt,name=structured,proto3" json:"structured,omitempty"`
+	// The agent's record declares success, and the body is the whole standard output of the call and nothing else: no error stream, no
+	// warning, no cut. Not stored; it lets the host recognise answers of ctx itself.
+	SoleOutput    bool `protobuf:"varint,6,opt,name=sole_output,json=soleOutput,proto3" json:"sole_output,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4546,6 +4549,13 @@ func (x *Result) GetStructured() *Capture {
 		return x.Structured
 	}
 	return nil
+}
+
+func (x *Result) GetSoleOutput() bool {
+	if x != nil {
+		return x.SoleOutput
+	}
+	return false
 }
 
 type Fact struct {
@@ -4958,7 +4968,7 @@ const file_history_proto_rawDesc = "" +
 	"\x04tool\x18\x03 \x01(\tR\x04tool\x125\n" +
 	"\targuments\x18\x04 \x01(\v2\x17.ctx.history.v1.CaptureR\targuments\x12'\n" +
 	"\rstarted_at_ms\x18\x05 \x01(\x12H\x00R\vstartedAtMs\x88\x01\x01B\x10\n" +
-	"\x0e_started_at_ms\"\xfd\x01\n" +
+	"\x0e_started_at_ms\"\x9e\x02\n" +
 	"\x06Result\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12+\n" +
 	"\x0fcompleted_at_ms\x18\x02 \x01(\x12H\x00R\rcompletedAtMs\x88\x01\x01\x12$\n" +
@@ -4967,7 +4977,9 @@ const file_history_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\v2\x17.ctx.history.v1.CaptureR\x04text\x127\n" +
 	"\n" +
 	"structured\x18\x05 \x01(\v2\x17.ctx.history.v1.CaptureR\n" +
-	"structuredB\x12\n" +
+	"structured\x12\x1f\n" +
+	"\vsole_output\x18\x06 \x01(\bR\n" +
+	"soleOutputB\x12\n" +
 	"\x10_completed_at_msB\x0e\n" +
 	"\f_duration_ns\"J\n" +
 	"\x04Fact\x12,\n" +
