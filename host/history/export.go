@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"strconv"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/record"
@@ -12,40 +11,22 @@ import (
 )
 
 type exportedSession struct {
-	SchemaVersion   int              `json:"schema_version"`
-	RecordType      string           `json:"record_type"`
-	SessionID       string           `json:"ctx_session_id"`
-	SourceID        string           `json:"ctx_source_id"`
-	Provider        string           `json:"provider"`
-	ProviderSession string           `json:"provider_session_id,omitempty"`
-	SourceFormat    string           `json:"source_format"`
-	SchemaVariant   string           `json:"schema_variant"`
-	IdentityVersion uint32           `json:"provider_identity_version"`
-	ParserRevision  string           `json:"parser_revision"`
-	SourceState     string           `json:"source_state"`
-	Parent          string           `json:"parent_ctx_session_id,omitempty"`
-	Root            string           `json:"root_ctx_session_id,omitempty"`
-	Relationship    string           `json:"session_relationship,omitempty"`
-	AgentScope      string           `json:"agent_scope,omitempty"`
-	Metadata        exportedMetadata `json:"metadata"`
-}
-
-type exportedMetadata struct {
-	Title            string   `json:"title,omitempty"`
-	Model            string   `json:"model,omitempty"`
-	Models           []string `json:"models,omitempty"`
-	AgentName        string   `json:"agent_name,omitempty"`
-	CWD              string   `json:"cwd,omitempty"`
-	WorkspaceLabel   string   `json:"workspace_label,omitempty"`
-	Branch           string   `json:"branch,omitempty"`
-	LastBranch       string   `json:"last_branch,omitempty"`
-	Version          string   `json:"version,omitempty"`
-	LastVersion      string   `json:"last_version,omitempty"`
-	Entrypoint       string   `json:"entrypoint,omitempty"`
-	LastEntrypoint   string   `json:"last_entrypoint,omitempty"`
-	StartedAt        *int64   `json:"started_at_unix_ms,omitempty"`
-	EndedAt          *int64   `json:"ended_at_unix_ms,omitempty"`
-	ApproximateTimes bool     `json:"approximate_times,omitempty"`
+	SchemaVersion   int                `json:"schema_version"`
+	RecordType      string             `json:"record_type"`
+	SessionID       string             `json:"ctx_session_id"`
+	SourceID        string             `json:"ctx_source_id"`
+	Provider        string             `json:"provider"`
+	ProviderSession string             `json:"provider_session_id,omitempty"`
+	SourceFormat    string             `json:"source_format"`
+	SchemaVariant   string             `json:"schema_variant"`
+	IdentityVersion uint32             `json:"provider_identity_version"`
+	ParserRevision  string             `json:"parser_revision"`
+	SourceState     string             `json:"source_state"`
+	Parent          string             `json:"parent_ctx_session_id,omitempty"`
+	Root            string             `json:"root_ctx_session_id,omitempty"`
+	Relationship    string             `json:"session_relationship,omitempty"`
+	AgentScope      string             `json:"agent_scope,omitempty"`
+	Metadata        record.SessionMeta `json:"metadata"`
 }
 
 // Export streams everything that the active generation stores as JSON lines: one session record a session, one event record (the
@@ -67,9 +48,8 @@ func Export(ctx context.Context, store *core.Store, with *redact.Redactor, w io.
 	if err != nil {
 		return err
 	}
-	end := append([]byte(`{"schema_version":1,"record_type":"export_completion","generation_id":"`), v.gen.ID()...)
-	end = appendCount(append(end, '"'), "sessions", sessions)
-	end = appendCount(end, "events", events)
+	end := appendText([]byte(`{"schema_version":1,"record_type":"export_completion"`), "generation_id", v.gen.ID())
+	end = appendCount(appendCount(end, "sessions", sessions), "events", events)
 	if _, err := out.Write(append(end, "}\n"...)); err != nil {
 		return err
 	}
@@ -89,18 +69,12 @@ func (v *View) exportSessions(ctx context.Context, out *bufio.Writer) (uint64, e
 			return err
 		}
 		s = v.Redact.Session(s)
-		m := &s.Meta
 		line, err = appendJSON(line[:0], exportedSession{
 			SchemaVersion: 1, RecordType: "session", SessionID: s.ID.String(), SourceID: s.Source.String(), Provider: s.Provider,
 			ProviderSession: s.ProviderSessionID, SourceFormat: s.SourceFormat, SchemaVariant: s.SchemaVariant,
 			IdentityVersion: s.IdentityVersion, ParserRevision: s.ParserRevision, SourceState: state,
 			Parent: idText(s.Parent), Root: idText(s.Root), Relationship: s.Relationship.String(), AgentScope: s.Scope.String(),
-			Metadata: exportedMetadata{
-				Title: m.Title, Model: m.Model, Models: m.Models, AgentName: m.AgentName, CWD: m.CWD, WorkspaceLabel: m.WorkspaceLabel,
-				Branch: m.Branch, LastBranch: m.LastBranch, Version: m.Version, LastVersion: m.LastVersion,
-				Entrypoint: m.Entrypoint, LastEntrypoint: m.LastEntrypoint,
-				StartedAt: m.StartedAt, EndedAt: m.EndedAt, ApproximateTimes: m.ApproximateTimes,
-			},
+			Metadata: s.Meta,
 		})
 		if err != nil {
 			return err
@@ -130,14 +104,9 @@ func (v *View) exportEvents(ctx context.Context, out *bufio.Writer) (uint64, err
 		if err != nil {
 			return n, err
 		}
-		line = append(line[:0], `{"schema_version":1,"record_type":"event","ordinal":`...)
-		line = strconv.AppendUint(line, n, 10)
-		line = append(line, `,"ctx_event_id":"`...)
-		line = append(line, e.ID.String()...)
-		line = append(line, `","ctx_session_id":"`...)
-		line = append(line, s.ID.String()...)
-		line = append(line, `","record":`...)
-		line = record.AppendCoreJSON(line, &e, s.Session)
+		line = appendCount(append(line[:0], `{"schema_version":1,"record_type":"event"`...), "ordinal", n)
+		line = appendText(appendText(line, "ctx_event_id", e.ID.String()), "ctx_session_id", s.ID.String())
+		line = record.AppendCoreJSON(append(line, `,"record":`...), &e, s.Session)
 		if _, err := out.Write(append(line, "}\n"...)); err != nil {
 			return n, err
 		}

@@ -82,7 +82,9 @@ func (q *RangeQuery) Events(ctx context.Context, store *core.Store, lent *core.G
 		return nil, err
 	}
 	r := &Range{RangeQuery: q, view: Over(store, gen)}
-	r.view.owned = gen != lent
+	if gen != lent {
+		r.view.pinned = append(r.view.pinned, gen)
+	}
 	if err := r.prepare(ctx); err != nil {
 		r.Close()
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 // Codes of a listing. invalid_request and the codes of a generation keep their ordinary form.
@@ -25,12 +26,12 @@ func rangeFault(code, format string, args ...any) *fault.Error {
 }
 
 type rangeErrorObject struct {
-	SchemaVersion   int     `json:"schema_version"`
-	ErrorCode       string  `json:"error_code"`
-	Detail          string  `json:"detail"`
-	Retryable       bool    `json:"retryable"`
-	RestartRequired bool    `json:"restart_required"`
-	Recommendation  *string `json:"recommendation"`
+	SchemaVersion   int           `json:"schema_version"`
+	ErrorCode       string        `json:"error_code"`
+	Detail          string        `json:"detail"`
+	Retryable       bool          `json:"retryable"`
+	RestartRequired bool          `json:"restart_required"`
+	Recommendation  nullable.Text `json:"recommendation"`
 }
 
 // RangeError returns the error object of a listing: one compact JSON object with nulls kept. ok is false for an error that keeps its
@@ -40,32 +41,23 @@ func RangeError(err error) (object []byte, ok bool) {
 		return nil, false
 	}
 	f := fault.From(err)
-	o := rangeErrorObject{SchemaVersion: 1, ErrorCode: f.Code, Detail: f.Message}
+	o := rangeErrorObject{SchemaVersion: 1, ErrorCode: f.Code, Detail: f.Message, Recommendation: nullable.Text(f.Hint)}
+	const restart = "start again without a cursor"
 	switch f.Code {
 	case fault.InvalidRequest, fault.GenerationChanged:
 		return nil, false
-	case InvalidRange, ResourceLimit, InvalidCursor, InvalidCursorCoordinate, CursorRequestMismatch, CursorGenerationMismatch,
-		InvalidPage, OutputFailed, fault.PublicationAuthorityInvalid:
+	case InvalidRange, ResourceLimit, InvalidPage, OutputFailed, fault.PublicationAuthorityInvalid:
+	case InvalidCursor, InvalidCursorCoordinate, CursorRequestMismatch, CursorGenerationMismatch:
+		o.Recommendation = restart
 	case GenerationNotRetained:
-		o.RestartRequired = true
-	case fault.OutputLimitExceeded, fault.SourceUnavailable:
+		o.RestartRequired, o.Recommendation = true, restart
+	case fault.OutputLimitExceeded:
+		o.Retryable, o.Recommendation = true, "stream it with: ctx list events --format jsonl"
+	case fault.SourceUnavailable:
 		o.Retryable = true
 	default:
 		o.ErrorCode = EventQueryFailed
 	}
-	if text := recommendation(o.ErrorCode, f.Hint); text != "" {
-		o.Recommendation = &text
-	}
 	object, err = appendJSON(nil, o)
 	return object, err == nil
-}
-
-func recommendation(code, hint string) string {
-	switch code {
-	case fault.OutputLimitExceeded:
-		return "stream it with: ctx list events --format jsonl"
-	case InvalidCursor, InvalidCursorCoordinate, CursorRequestMismatch, CursorGenerationMismatch, GenerationNotRetained:
-		return "start again without a cursor"
-	}
-	return hint
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/nullable"
 )
 
 // RangePage is one page of a listing.
@@ -44,13 +45,13 @@ func (p *RangePage) AppendPrefix(dst []byte, n int) ([]byte, error) {
 		return dst, rangeFault(InvalidPage, "a page of %d events cannot end after %d", len(p.rows), n)
 	}
 	whole := n == len(p.rows)
-	s := rangeState{terminal: p.terminal && whole, truncated: p.limited && whole && !p.terminal}
-	if !s.terminal && n > 0 {
-		s.cursor = p.r.cursorAfter(p.rows[n-1].key)
+	terminal, cursor := p.terminal && whole, ""
+	if !terminal && n > 0 {
+		cursor = p.r.cursorAfter(p.rows[n-1].key)
 	}
 	start := len(dst)
 	dst = append(dst, `{"schema_version":1,"payload_type":"event_range_page"`...)
-	dst, err := p.r.appendState(dst, s)
+	dst, err := p.r.appendState(dst, terminal, p.limited && whole && !p.terminal, cursor)
 	if err != nil {
 		return dst[:start], err
 	}
@@ -74,10 +75,19 @@ func (p *RangePage) AppendPrefix(dst []byte, n int) ([]byte, error) {
 
 func oversized(l listed) bool { return l.encoded > pageSoftSize || l.content > pageSoftSize }
 
-// rangeState is how far a listing came.
+// rangeState is what a page and a completion say of the listing and of how far it came.
 type rangeState struct {
-	terminal, truncated bool
-	cursor              string // "" is null
+	Generation string         `json:"generation_id"`
+	Domain     any            `json:"domain"`
+	Filters    map[string]any `json:"filters"`
+	Direction  string         `json:"direction"`
+	Content    string         `json:"content"`
+	Limit      int64          `json:"limit"`
+	Terminal   bool           `json:"terminal"`
+	Truncated  bool           `json:"truncated"`
+	Cursor     nullable.Text  `json:"next_cursor"`
+	Freshness  rangeFreshness `json:"freshness"`
+	Frontier   rangeFrontier  `json:"frontier"`
 }
 
 type rangeFreshness struct {
@@ -88,50 +98,33 @@ type rangeFreshness struct {
 }
 
 type rangeFrontier struct {
-	Generation string  `json:"generation_id"`
-	Cursor     *string `json:"cursor"`
-	Status     string  `json:"status"`
-	Certified  uint64  `json:"certified_sources"`
-	Frontiers  uint64  `json:"sources_with_frontier"`
-	Bytes      uint64  `json:"certified_bytes"`
+	Generation string        `json:"generation_id"`
+	Cursor     nullable.Text `json:"cursor"`
+	Status     string        `json:"status"`
+	Certified  uint64        `json:"certified_sources"`
+	Frontiers  uint64        `json:"sources_with_frontier"`
+	Bytes      uint64        `json:"certified_bytes"`
 }
 
-// appendState appends the members that a page and a completion share, with a leading comma.
-func (r *Range) appendState(dst []byte, s rangeState) ([]byte, error) {
-	stats := r.view.gen.Manifest().Stats
-	var cursor *string
-	if s.cursor != "" {
-		cursor = &s.cursor
-	}
-	frontier := rangeFrontier{
-		Generation: r.view.gen.ID(), Cursor: cursor, Status: "partial",
-		Certified: stats.Sources, Frontiers: stats.Frontiers, Bytes: stats.CertifiedBytes,
-	}
+// appendState appends the members of the state, with a leading comma.
+func (r *Range) appendState(dst []byte, terminal, truncated bool, after string) ([]byte, error) {
+	stats, id, cursor := r.view.gen.Manifest().Stats, r.view.gen.ID(), nullable.Text(after)
+	status := "partial"
 	switch stats.Frontiers {
 	case 0:
-		frontier.Status = "unavailable"
+		status = "unavailable"
 	case stats.Sources:
-		frontier.Status = "available"
+		status = "available"
 	}
-	for _, m := range []struct {
-		name  string
-		value any
-	}{
-		{"generation_id", r.view.gen.ID()}, {"domain", r.plan.domain()}, {"filters", r.plan.filters},
-		{"direction", r.plan.direction()}, {"content", r.plan.content.String()}, {"limit", r.plan.limit},
-		{"terminal", s.terminal}, {"truncated", s.truncated}, {"next_cursor", cursor},
-		{"freshness", rangeFreshness{Mode: "pinned", Status: "not_checked", SourceCount: stats.Sources, ReadOnly: true}},
-		{"frontier", frontier},
-	} {
-		dst = append(dst, `,"`...)
-		dst = append(dst, m.name...)
-		dst = append(dst, `":`...)
-		var err error
-		if dst, err = appendJSON(dst, m.value); err != nil {
-			return dst, err
-		}
+	object, err := appendJSON(nil, rangeState{
+		id, r.plan.domain(), r.plan.filters, r.plan.direction(), r.plan.content.String(), r.plan.limit, terminal, truncated, cursor,
+		rangeFreshness{Mode: "pinned", Status: "not_checked", SourceCount: stats.Sources, ReadOnly: true},
+		rangeFrontier{id, cursor, status, stats.Sources, stats.Frontiers, stats.CertifiedBytes},
+	})
+	if err != nil {
+		return dst, err
 	}
-	return dst, nil
+	return append(append(dst, ','), object[1:len(object)-1]...), nil
 }
 
 // usage counts what a page or a stream holds.

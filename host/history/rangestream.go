@@ -58,12 +58,8 @@ type rangeStream struct {
 }
 
 func (s *rangeStream) event(l listed) error {
-	s.buf = append(s.buf[:0], `{"schema_version":1,"record_type":"event_range_event","generation_id":"`...)
-	s.buf = append(s.buf, s.r.view.gen.ID()...)
-	s.buf = append(s.buf, `","ordinal":`...)
-	s.buf = strconv.AppendUint(s.buf, s.items, 10)
-	s.buf = append(s.buf, `,"event":`...)
-	s.buf = append(s.buf, l.row...)
+	s.buf = appendText(append(s.buf[:0], `{"schema_version":1,"record_type":"event_range_event"`...), "generation_id", s.r.view.gen.ID())
+	s.buf = append(appendName(appendCount(s.buf, "ordinal", s.items), "event"), l.row...)
 	s.buf = append(s.buf, "}\n"...)
 	if len(s.buf) > maxWireRecord {
 		return rangeFault(ResourceLimit, "one record has %d bytes, more than a line may have", len(s.buf)).
@@ -91,11 +87,11 @@ func (s *rangeStream) complete() error {
 	if err != nil {
 		return err
 	}
-	state := rangeState{terminal: next == nil, truncated: next != nil}
+	cursor := ""
 	if next != nil {
-		state.cursor = s.last
+		cursor = s.last
 	}
-	line, err := s.r.appendState([]byte(`{"schema_version":1`), state)
+	line, err := s.r.appendState([]byte(`{"schema_version":1`), next == nil, next != nil, cursor)
 	if err != nil {
 		return err
 	}

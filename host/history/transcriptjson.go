@@ -14,14 +14,10 @@ const maxRendered = 64 << 20
 
 // WriteJSON streams the session_transcript object as one compact line.
 func (t *Transcript) WriteJSON(w io.Writer) error {
-	head, err := t.session.appendTranscript(nil, t.mode)
-	if err != nil {
+	if _, err := w.Write(t.session.appendTranscript(nil, t.mode)); err != nil {
 		return err
 	}
-	if _, err := w.Write(head); err != nil {
-		return err
-	}
-	err = t.writeRows(w, func(dst []byte) []byte {
+	err := t.writeRows(w, func(dst []byte) []byte {
 		if t.returned > 1 {
 			dst = append(dst, ',')
 		}
@@ -37,21 +33,15 @@ func (t *Transcript) WriteJSON(w io.Writer) error {
 // WriteJSONL writes one session_transcript_event record a selected event, then exactly one session_transcript_completion. A
 // stream without the completion is incomplete.
 func (t *Transcript) WriteJSONL(w io.Writer) error {
-	head, err := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_event"`), t.mode)
-	if err != nil {
-		return err
-	}
+	head := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_event"`), t.mode)
 	head = append(head, `,"event":`...)
 	if err := t.writeRows(w, func(dst []byte) []byte { return append(dst, head...) }, "}\n"); err != nil {
 		return err
 	}
-	end, err := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_completion"`), t.mode)
-	if err != nil {
-		return err
-	}
+	end := t.session.appendHead([]byte(`{"schema_version":1,"payload_type":"session_transcript_completion"`), t.mode)
 	end = appendCount(end, "events_returned", uint64(t.returned))
-	end = strconv.AppendBool(append(end, `,"complete":`...), !t.truncated)
-	_, err = w.Write(append(t.appendTruncated(end), "}\n"...))
+	end = strconv.AppendBool(appendName(end, "complete"), !t.truncated)
+	_, err := w.Write(append(t.appendTruncated(end), "}\n"...))
 	return err
 }
 
@@ -67,26 +57,19 @@ func (t *Transcript) writeRows(w io.Writer, before func([]byte) []byte, tail str
 }
 
 // appendTranscript appends the session_transcript object up to its first event.
-func (s *Session) appendTranscript(dst []byte, mode Mode) ([]byte, error) {
-	dst, err := s.appendHead(append(dst, `{"schema_version":1,"target":"session","payload_type":"session_transcript"`...), mode)
-	dst = append(dst, `,"format":"json","session":`...)
-	dst = record.AppendSession(dst, s.Session, recordState(s.SourceState))
-	return append(dst, `,"events":[`...), err
+func (s *Session) appendTranscript(dst []byte, mode Mode) []byte {
+	dst = s.appendHead(append(dst, `{"schema_version":1,"target":"session","payload_type":"session_transcript"`...), mode)
+	dst = record.AppendSession(append(dst, `,"format":"json","session":`...), s.Session, recordState(s.SourceState))
+	return append(dst, `,"events":[`...)
 }
 
 // appendHead appends the members that name the session and the mode.
-func (s *Session) appendHead(dst []byte, mode Mode) ([]byte, error) {
-	dst = append(dst, `,"ctx_session_id":"`...)
-	dst = append(dst, s.ID.String()...)
-	dst = append(dst, `","provider":`...)
-	dst, err := appendJSON(dst, s.Provider)
-	if err == nil && s.ProviderSessionID != "" {
-		dst, err = appendJSON(append(dst, `,"provider_session_id":`...), s.ProviderSessionID)
+func (s *Session) appendHead(dst []byte, mode Mode) []byte {
+	dst = appendText(appendText(dst, "ctx_session_id", s.ID.String()), "provider", s.Provider)
+	if s.ProviderSessionID != "" {
+		dst = appendText(dst, "provider_session_id", s.ProviderSessionID)
 	}
-	if err != nil {
-		return dst, err
-	}
-	return appendJSON(append(dst, `,"mode":`...), mode)
+	return appendText(dst, "mode", string(mode))
 }
 
 // appendTruncated appends the member that says that the transcript was cut, if it was.

@@ -105,11 +105,8 @@ func (p *TranscriptPage) NextCursor() string {
 }
 
 // AppendJSON appends the session_transcript object with its pagination (compact).
-func (p *TranscriptPage) AppendJSON(dst []byte) ([]byte, error) {
-	dst, err := p.Session.appendTranscript(dst, p.Mode)
-	if err != nil {
-		return dst, err
-	}
+func (p *TranscriptPage) AppendJSON(dst []byte) []byte {
+	dst = p.Session.appendTranscript(dst, p.Mode)
 	for i, row := range p.Rows {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -119,11 +116,9 @@ func (p *TranscriptPage) AppendJSON(dst []byte) ([]byte, error) {
 	dst = append(dst, `],"pagination":{"limit":`...)
 	dst = strconv.AppendInt(dst, int64(p.Limit), 10)
 	dst = appendCount(dst, "returned", uint64(len(p.Rows)))
-	dst = append(dst, `,"has_more":`...)
-	dst = strconv.AppendBool(dst, p.HasMore)
+	dst = strconv.AppendBool(appendName(dst, "has_more"), p.HasMore)
 	if p.HasMore {
-		dst = append(dst, `,"next_cursor":"`...)
-		dst = append(append(dst, p.NextCursor()...), '"')
+		dst = appendText(dst, "next_cursor", p.NextCursor())
 	}
-	return append(dst, `}}`...), nil
+	return append(dst, `}}`...)
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -31,13 +32,11 @@ import (
 type View struct {
 	Redact *redact.Redactor // takes secrets out of everything that is given out; nil: nothing is
 
-	gen   *core.Generation
-	owned bool // gen is closed with the view
-
+	gen      *core.Generation
 	retain   func(context.Context) (*core.Generation, error) // gives the retained generation, nil when there is none
-	previous *core.Generation                                // what retain gave
+	previous *core.Generation                                // what retain gave, unless it is gen
 	retained bool                                            // retain was asked
-	lent     bool                                            // previous is not closed with the view
+	pinned   []*core.Generation                              // by the view, which closes them
 	sessions map[uint32]*Session
 	states   map[record.Digest]string
 	open     []*Transcript
@@ -50,20 +49,24 @@ func Open(ctx context.Context, store *core.Store) (*View, error) {
 		return nil, err
 	}
 	v := Over(store, gen)
-	v.owned = true
+	v.pinned = append(v.pinned, gen)
 	return v, nil
 }
 
 // Over returns a view of a generation that the caller has pinned and will close after the view.
 func Over(store *core.Store, gen *core.Generation) *View {
-	v := Lent(gen, store.PinPrevious)
-	v.lent = false
+	v := Lent(gen, nil)
+	v.retain = func(ctx context.Context) (*core.Generation, error) {
+		previous, err := store.PinPrevious(ctx)
+		v.pinned = append(v.pinned, previous)
+		return previous, err
+	}
 	return v
 }
 
 // Lent is Over for a process that keeps both generations between views: retain gives the retained one, which stays the lender's too.
 func Lent(gen *core.Generation, retain func(context.Context) (*core.Generation, error)) *View {
-	return &View{gen: gen, retain: retain, lent: true, sessions: map[uint32]*Session{}, states: map[record.Digest]string{}}
+	return &View{gen: gen, retain: retain, sessions: map[uint32]*Session{}, states: map[record.Digest]string{}}
 }
 
 // Close releases what the view has pinned itself.
@@ -72,11 +75,8 @@ func (v *View) Close() error {
 		t.close()
 	}
 	var err error
-	if v.previous != nil && !v.lent {
-		err = v.previous.Close()
-	}
-	if v.owned {
-		err = errors.Join(err, v.gen.Close())
+	for _, gen := range slices.Backward(v.pinned) {
+		err = errors.Join(err, gen.Close()) // of nil too, where nothing is retained
 	}
 	return err
 }
@@ -94,14 +94,10 @@ func (v *View) before(ctx context.Context) (*core.Generation, error) {
 		return nil, err
 	}
 	if previous != nil && previous.ID() == v.gen.ID() {
-		// The pointer moved on since the view was opened; the pinned generation is the retained one now.
-		if !v.lent {
-			err = previous.Close()
-		}
-		previous = nil
+		previous = nil // the pointer moved on since the view was opened: its own generation is the retained one now
 	}
 	v.previous, v.retained = previous, true
-	return previous, err
+	return previous, nil
 }
 
 // Session is a stored session with what the host knows about its source.

@@ -8,6 +8,7 @@ import (
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/lineage"
 	"github.com/agenthistory/ctx/host/record"
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
 
 // MaxNeighbours is the most events on either side of a window.
@@ -85,24 +86,15 @@ func (v *View) neighbours(ctx context.Context, selected *Shown, n int, reverse b
 // AppendJSON appends the event_window object (compact).
 func (w *Window) AppendJSON(dst []byte) ([]byte, error) {
 	start := len(dst)
-	dst = append(dst, `{"schema_version":1,"target":"event","payload_type":"event_window","ctx_event_id":"`...)
-	dst = append(dst, w.Selected.Event.ID.String()...)
-	dst = append(dst, `","ctx_session_id":"`...)
-	dst = append(dst, w.Selected.Session.ID.String()...)
-	dst = append(dst, `","format":"json","event":`...)
-	row := w.Selected.AppendJSON(nil)
-	dst = append(dst, row...)
+	dst = append(dst, `{"schema_version":1,"target":"event","payload_type":"event_window"`...)
+	dst = appendText(appendText(dst, "ctx_event_id", w.Selected.Event.ID.String()), "ctx_session_id", w.Selected.Session.ID.String())
+	dst = w.Selected.AppendJSON(append(dst, `,"format":"json","event":`...))
 	dst = append(dst, `,"events":[`...)
 	for i, shown := range w.Events {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if shown == w.Selected {
-			dst = append(dst, row...)
-		} else {
-			dst = shown.AppendJSON(dst)
-		}
-		if len(dst)-start > maxRendered {
+		if dst = shown.AppendJSON(dst); len(dst)-start > maxRendered {
 			return dst[:start], tooLarge(w.Selected.Event.ID, len(dst)-start, maxRendered)
 		}
 	}
@@ -123,10 +115,15 @@ func (w *Window) AppendJSONL(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// appendCount appends "name":n with a leading comma.
+// appendName begins a member of an object behind others.
+func appendName(dst []byte, name string) []byte {
+	return append(append(append(dst, `,"`...), name...), `":`...)
+}
+
 func appendCount(dst []byte, name string, n uint64) []byte {
-	dst = append(dst, ',', '"')
-	dst = append(dst, name...)
-	dst = append(dst, '"', ':')
-	return strconv.AppendUint(dst, n, 10)
+	return strconv.AppendUint(appendName(dst, name), n, 10)
+}
+
+func appendText(dst []byte, name, text string) []byte {
+	return canonical.AppendString(appendName(dst, name), []byte(text))
 }

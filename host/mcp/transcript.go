@@ -40,10 +40,7 @@ func (s *Server) showSession(ctx context.Context, args arguments, f *frame) (*an
 		return nil, err
 	}
 	for {
-		a := &answer{text: pageText(view, page, f.most), rows: count(len(page.Rows))}
-		if a.structured, err = page.AppendJSON(nil); err != nil {
-			return nil, err
-		}
+		a := &answer{text: pageText(view, page, f.most), structured: page.AppendJSON(nil), rows: count(len(page.Rows))}
 		size := f.size(a)
 		switch n := len(page.Rows); {
 		case size <= f.most:

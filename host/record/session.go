@@ -20,16 +20,19 @@ type Session struct {
 
 // SessionMeta is what is known of a session beside its records. It is part of no id and of no event.
 type SessionMeta struct {
-	Title                string   // one line
-	Model                string   // newest
-	Models               []string // all, in order
-	AgentName            string
-	CWD                  string
-	WorkspaceLabel       string // encoded directory name, a guess; used only without CWD
-	Branch, LastBranch   string
-	Version, LastVersion string
-	Entrypoint           string
-	LastEntrypoint       string
-	StartedAt, EndedAt   *int64 // Unix milliseconds
-	ApproximateTimes     bool   // taken from file times
+	Title            string   `json:"title,omitempty"`  // one line
+	Model            string   `json:"model,omitempty"`  // newest
+	Models           []string `json:"models,omitempty"` // all, in order
+	AgentName        string   `json:"agent_name,omitempty"`
+	CWD              string   `json:"cwd,omitempty"`
+	WorkspaceLabel   string   `json:"workspace_label,omitempty"` // encoded directory name, a guess; used only without CWD
+	Branch           string   `json:"branch,omitempty"`
+	LastBranch       string   `json:"last_branch,omitempty"`
+	Version          string   `json:"version,omitempty"`
+	LastVersion      string   `json:"last_version,omitempty"`
+	Entrypoint       string   `json:"entrypoint,omitempty"`
+	LastEntrypoint   string   `json:"last_entrypoint,omitempty"`
+	StartedAt        *int64   `json:"started_at_unix_ms,omitempty"`
+	EndedAt          *int64   `json:"ended_at_unix_ms,omitempty"`
+	ApproximateTimes bool     `json:"approximate_times,omitempty"` // taken from file times
 }
