@@ -36,9 +36,9 @@ func choice(value *string, allowed ...string) pflag.Value {
 	}}
 }
 
-func choiceFlag(cmd *cobra.Command, value *string, name, preset, usage string, allowed ...string) {
+func choiceFlag(flags *pflag.FlagSet, value *string, name, preset, usage string, allowed ...string) {
 	*value = preset
-	cmd.Flags().Var(choice(value, allowed...), name, usage+": "+strings.Join(allowed, ", "))
+	flags.Var(choice(value, allowed...), name, usage+": "+strings.Join(allowed, ", "))
 }
 
 // whole is a flag for a whole number from least to most, which what describes. What does not fit into 64 bits counts as the nearest
@@ -116,7 +116,7 @@ func outFlag(cmd *cobra.Command, value *string) {
 
 // formatFlag adds --format and tells the app which format the command runs in, so that failures have the right form.
 func (a *App) formatFlag(cmd *cobra.Command, value *string, preset string, allowed ...string) {
-	choiceFlag(cmd, value, "format", preset, "output format", allowed...)
+	choiceFlag(cmd.Flags(), value, "format", preset, "output format", allowed...)
 	inner := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		a.format = value

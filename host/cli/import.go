@@ -37,13 +37,13 @@ exactly one path. Only what is new is read. A source that fails keeps its old re
 	flags.StringVar(&f.historySource, "history-source", "", "one source of a history plugin, `plugin/source`")
 	flags.StringArrayVar(&f.manifests, "history-source-manifest", nil, "manifest `file` of a history plugin (repeatable)")
 	flags.BoolVar(&f.resetCursor, "reset-cursor", false, "read the source from its beginning")
-	choiceFlag(cmd, &f.inputFormat, "input-format", "", "format of --path", "ctx-history-jsonl-v1", "custom-history-jsonl-v1")
+	choiceFlag(cmd.Flags(), &f.inputFormat, "input-format", "", "format of --path", "ctx-history-jsonl-v1", "custom-history-jsonl-v1")
 	flags.BoolVar(&f.all, "all", false, "everything that is discovered")
 	flags.BoolVar(&f.resume, "resume", false, "go on after an interrupted import; nothing is stored twice")
 	flags.BoolVar(&f.noDaemon, "no-daemon", false, "use the background process only if it runs already")
 	flags.BoolVar(&f.partial, "partial", false, "keep what was read when some sources fail (always so)")
 	_ = flags.MarkHidden("partial")
-	choiceFlag(cmd, &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
+	choiceFlag(cmd.Flags(), &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
 	return cmd
 }

@@ -33,7 +33,7 @@ func filterFlags(cmd *cobra.Command, req *history.RangeRequest) {
 	} {
 		cmd.Flags().StringVar(f.value, f.name, "", f.usage)
 	}
-	choiceFlag(cmd, &req.Scope, "scope", "all", "sessions", "all", "primary", "subagent")
+	choiceFlag(cmd.Flags(), &req.Scope, "scope", "all", "sessions", "all", "primary", "subagent")
 }
 
 func (a *App) listSessionsCommand() *cobra.Command {
@@ -142,8 +142,8 @@ ctx list sessions and ctx show session.`,
 	flags.StringArrayVar(&req.Providers, "provider", nil, "internal provider `id` (repeatable)")
 	filterFlags(cmd, &req)
 	flags.StringVar(&req.Cursor, "cursor", "", "go on after this cursor")
-	choiceFlag(cmd, &req.Direction, "direction", "ascending", "order of time", "ascending", "descending")
-	choiceFlag(cmd, &req.Content, "content", "full", "how much of each event", "full", "text", "none")
+	choiceFlag(cmd.Flags(), &req.Direction, "direction", "ascending", "order of time", "ascending", "descending")
+	choiceFlag(cmd.Flags(), &req.Content, "content", "full", "how much of each event", "full", "text", "none")
 	req.Limit = 10000
 	flags.Var(whole(&req.Limit, math.MinInt64, math.MaxInt64, ""), "limit", "most events, 1 to 10000000")
 	redactFlag(cmd)

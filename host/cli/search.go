@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agenthistory/ctx/host/daemon"
 	"github.com/agenthistory/ctx/host/fault"
@@ -45,26 +46,12 @@ how. Any other text is plain words.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.req.Terms, "term", nil, "OR alternative (repeatable, at most 32)")
 	boundedFlag(cmd, &f.req.Limit, "limit", search.DefaultLimit, 1, search.MaxLimit, "most results")
-	flags.StringVar(&f.req.Provider, "provider", "", "only this provider")
-	flags.StringVar(&f.req.HistorySource, "history-source", "", "only this custom source, `key/id`")
-	flags.StringVar(&f.req.ProviderKey, "provider-key", "", "only this custom provider key")
-	flags.StringVar(&f.req.SourceID, "source-id", "", "only this custom source id")
-	flags.StringVar(&f.req.SourceFormat, "source-format", "", "only this source format")
-	flags.StringVar(&f.req.Workspace, "workspace", "", "only sessions in directories that contain this text")
-	flags.StringVar(&f.req.Since, "since", "", "only events since an RFC 3339 time or <n>d days back")
-	flags.StringVar(&f.req.File, "file", "", "only events about files whose path contains this text")
-	flags.StringArrayVar(&f.req.SourceRoots, "source-root", nil, "only this named root (repeatable)")
-	flags.StringArrayVar(&f.req.SourceGroups, "source-group", nil, "only this group of named roots (repeatable)")
-	flags.BoolVar(&f.req.PrimaryOnly, "primary-only", false, "leave the work of subagents out")
-	choiceFlag(cmd, &f.req.ContentScope, "content-scope", "all", "part of the history to search", "all", "transcript", "calls", "outputs")
-	choiceFlag(cmd, &f.req.EventType, "event-type", "", "only events of this type", search.EventTypes...)
-	flags.StringVar(&f.req.Session, "session", "", "only this session (`id` or prefix); shows events")
-	flags.StringArrayVar(&f.req.Exclude, "exclude-session", nil, "leave this session out (repeatable)")
+	searchFilters(flags, &f.req)
 	flags.BoolVar(&f.req.Events, "events", false, "one row an event instead of one a session")
-	choiceFlag(cmd, &f.backend, "backend", "", "retrieval", "hybrid", "semantic", "lexical")
+	choiceFlag(flags, &f.backend, "backend", "", "retrieval", "hybrid", "semantic", "lexical")
 	f.weight = search.DefaultWeight
 	flags.Var(fraction(&f.weight), "semantic-weight", "weight of the semantic part, 0.0 to 1.0")
-	choiceFlag(cmd, &f.refresh, "refresh", "background", "bring the index up to date: wake the background process, do nothing, or wait for it", "background", "off", "wait")
+	choiceFlag(flags, &f.refresh, "refresh", "background", "bring the index up to date: wake the background process, do nothing, or wait for it", "background", "off", "wait")
 	flags.BoolVar(&f.includeCaller, "include-current-session", false, "do not leave out the session that runs this command")
 	flags.BoolVar(&f.req.Explain, "explain", false, "tell how the query was read and what every score is made of")
 	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
@@ -96,26 +83,23 @@ func (a *App) runSearch(cmd *cobra.Command, s *session, f *searchFlags, args []s
 	})
 }
 
-// searchFilters take one filter over from a request.
-var searchFilters = []struct {
-	flag string
-	take func(to, from *search.Request)
-}{
-	{"provider", func(to, from *search.Request) { to.Provider = from.Provider }},
-	{"source-root", func(to, from *search.Request) { to.SourceRoots = from.SourceRoots }},
-	{"source-group", func(to, from *search.Request) { to.SourceGroups = from.SourceGroups }},
-	{"history-source", func(to, from *search.Request) { to.HistorySource = from.HistorySource }},
-	{"provider-key", func(to, from *search.Request) { to.ProviderKey = from.ProviderKey }},
-	{"source-id", func(to, from *search.Request) { to.SourceID = from.SourceID }},
-	{"source-format", func(to, from *search.Request) { to.SourceFormat = from.SourceFormat }},
-	{"session", func(to, from *search.Request) { to.Session = from.Session }},
-	{"workspace", func(to, from *search.Request) { to.Workspace = from.Workspace }},
-	{"file", func(to, from *search.Request) { to.File = from.File }},
-	{"content-scope", func(to, from *search.Request) { to.ContentScope = from.ContentScope }},
-	{"event-type", func(to, from *search.Request) { to.EventType = from.EventType }},
-	{"exclude-session", func(to, from *search.Request) { to.Exclude = from.Exclude }},
-	{"primary-only", func(to, from *search.Request) { to.PrimaryOnly = from.PrimaryOnly }},
-	{"since", func(to, from *search.Request) { to.Since = from.Since }},
+// searchFilters adds the flags that narrow a search.
+func searchFilters(flags *pflag.FlagSet, req *search.Request) {
+	flags.StringVar(&req.Provider, "provider", "", "only this provider")
+	flags.StringArrayVar(&req.SourceRoots, "source-root", nil, "only this named root (repeatable)")
+	flags.StringArrayVar(&req.SourceGroups, "source-group", nil, "only this group of named roots (repeatable)")
+	flags.StringVar(&req.HistorySource, "history-source", "", "only this custom source, `key/id`")
+	flags.StringVar(&req.ProviderKey, "provider-key", "", "only this custom provider key")
+	flags.StringVar(&req.SourceID, "source-id", "", "only this custom source id")
+	flags.StringVar(&req.SourceFormat, "source-format", "", "only this source format")
+	flags.StringVar(&req.Session, "session", "", "only this session (`id` or prefix); shows events")
+	flags.StringVar(&req.Workspace, "workspace", "", "only sessions in directories that contain this text")
+	flags.StringVar(&req.File, "file", "", "only events about files whose path contains this text")
+	choiceFlag(flags, &req.ContentScope, "content-scope", "all", "part of the history to search", "all", "transcript", "calls", "outputs")
+	choiceFlag(flags, &req.EventType, "event-type", "", "only events of this type", search.EventTypes...)
+	flags.StringArrayVar(&req.Exclude, "exclude-session", nil, "leave this session out (repeatable)")
+	flags.BoolVar(&req.PrimaryOnly, "primary-only", false, "leave the work of subagents out")
+	flags.StringVar(&req.Since, "since", "", "only events since an RFC 3339 time or <n>d days back")
 }
 
 // hiddenBy names the filters that hide every match together, where no single one does: the search without any filter is narrowed by
@@ -132,17 +116,29 @@ func hiddenBy(cmd *cobra.Command, service *search.Service, req search.Request) (
 	if !finds(open) {
 		return nil
 	}
-	for _, filter := range searchFilters {
-		if !cmd.Flags().Changed(filter.flag) {
-			continue
+	var narrowed search.Request
+	filters := pflag.NewFlagSet("", pflag.ContinueOnError)
+	filters.SortFlags = false
+	searchFilters(filters, &narrowed)
+	narrowed = open
+	filters.VisitAll(func(f *pflag.Flag) {
+		given := cmd.Flags().Lookup(f.Name)
+		if !given.Changed {
+			return
 		}
-		narrowed := open
-		if filter.take(&narrowed, &req); finds(narrowed) {
+		var err error
+		if list, ok := given.Value.(pflag.SliceValue); ok {
+			err = f.Value.(pflag.SliceValue).Replace(list.GetSlice())
+		} else {
+			err = f.Value.Set(given.Value.String())
+		}
+		if err == nil && finds(narrowed) {
 			open = narrowed
-			continue
+			return
 		}
-		flags = append(flags, "--"+filter.flag)
-	}
+		narrowed = open
+		flags = append(flags, "--"+f.Name)
+	})
 	return flags
 }
 

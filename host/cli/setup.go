@@ -41,7 +41,7 @@ machine. In manual mode, or with --no-daemon, only the data root is made.`,
 	flags.BoolVar(&f.semantic, "semantic", false, "switch local semantic search on")
 	flags.BoolVar(&f.noDaemon, "no-daemon", false, "no background process and no refresh in this run")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the index is published")
-	choiceFlag(cmd, &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
+	choiceFlag(cmd.Flags(), &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
 	a.formatFlag(cmd, &f.format, "text", "text", "json")
 	return cmd
 }

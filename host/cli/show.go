@@ -111,7 +111,7 @@ the command that shows all of it. Everywhere else, and with --out, the text is c
 		defer func() { a.delivered(transcript.Returned()) }()
 		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, format, out != "") })
 	})
-	choiceFlag(cmd, &mode, "mode", "lite", "which events", "full", "lite", "log")
+	choiceFlag(cmd.Flags(), &mode, "mode", "lite", "which events", "full", "lite", "log")
 	cmd.Flags().Var(whole(&most, 1, math.MaxInt64, " above 0"), "max-events", "stop after `n` events")
 	outFlag(cmd, &out)
 	redactFlag(cmd)

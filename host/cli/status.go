@@ -36,7 +36,7 @@ func (a *App) statusCommand() *cobra.Command {
 		}
 		return a.answer(format, report, func(p *page) { printStatus(p, report) })
 	}
-	choiceFlag(cmd, &control, "usage", "", "control local usage counting", "enable", "disable", "reset")
+	choiceFlag(cmd.Flags(), &control, "usage", "", "control local usage counting", "enable", "disable", "reset")
 	a.formatFlag(cmd, &format, "text", "text", "json")
 	return cmd
 }

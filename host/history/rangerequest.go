@@ -12,23 +12,35 @@ import (
 	"github.com/agenthistory/ctx/host/record"
 )
 
-// RangeRequest is a listing of events as it was asked for. An empty member was not given.
+// RangeRequest is a listing of events as it was asked for, with the names that arguments have. An empty member was not given.
 type RangeRequest struct {
-	Since, Until string // RFC 3339 in whole milliseconds, both or neither; [since, until)
-	Providers    []string
+	Since     string   `json:"since"` // RFC 3339 in whole milliseconds, both or neither; [since, until)
+	Until     string   `json:"until"`
+	Providers []string `json:"providers"`
 
-	Source, Session, ParentSession, RootSession string // full UUIDs
+	Source        string `json:"source"` // full UUIDs
+	Session       string `json:"session"`
+	ParentSession string `json:"parent_session"`
+	RootSession   string `json:"root_session"`
 
-	HistorySource, ProviderKey, SourceID, SourceFormat string
-	ProviderSession, Branch, Workspace, File           string
-	EventType, Role, AgentType                         string
+	HistorySource   string `json:"history_source"`
+	ProviderKey     string `json:"provider_key"`
+	SourceID        string `json:"source_id"`
+	SourceFormat    string `json:"source_format"`
+	ProviderSession string `json:"provider_session"`
+	Branch          string `json:"branch"`
+	Workspace       string `json:"workspace"`
+	File            string `json:"file"`
+	EventType       string `json:"event_type"`
+	Role            string `json:"role"`
+	AgentType       string `json:"agent_type"`
 
-	Scope      string // all (default), primary, subagent
-	Direction  string // ascending (default), descending
-	Content    string // full (default), text, none
-	Cursor     string
-	Limit      int64 // 1..10,000,000; 0 means 10,000 unless LimitGiven
-	LimitGiven bool
+	Scope      string `json:"scope"`     // all (default), primary, subagent
+	Direction  string `json:"direction"` // ascending (default), descending
+	Content    string `json:"content"`   // full (default), text, none
+	Cursor     string `json:"cursor"`
+	Limit      int64  `json:"limit"` // 1..10,000,000; 0 means 10,000 unless LimitGiven
+	LimitGiven bool   `json:"-"`
 }
 
 const (

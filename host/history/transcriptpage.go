@@ -16,12 +16,12 @@ const (
 
 // PageRequest asks for one page of a transcript.
 type PageRequest struct {
-	Mode   Mode   // "" is lite; the same for all pages of a transcript
-	Limit  int    // selected events, 1..4096; 0 is 200
-	Cursor string // "" is the first page
+	Mode   Mode   `json:"mode"`   // "" is lite; the same for all pages of a transcript
+	Limit  int    `json:"limit"`  // selected events, 1..4096; 0 is 200
+	Cursor string `json:"cursor"` // "" is the first page
 	// MaxBytes ends the page before a row that would not fit into that many bytes of rows; the first row is always given out, so a
 	// caller that cannot take it sees how large it is. 0 is no bound.
-	MaxBytes int
+	MaxBytes int `json:"-"`
 }
 
 // TranscriptPage is one page of a transcript.

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,7 @@ const (
 	names // of roots or groups: values that no message repeats
 )
 
-var kindNames = [...]string{"string", "boolean", "non-negative integer", "number", "array of strings", "array of strings"}
+var kindNames = [...]string{"a string", "a boolean", "a non-negative integer", "a number", "an array of strings", "an array of strings"}
 
 // maxNames is the most entries of a list of names.
 const maxNames = 64
@@ -71,8 +70,17 @@ func (p *property) schema() map[string]any {
 	return s
 }
 
-// arguments are the checked arguments of a call, by name: string, bool, int64, float64 or []string. What is missing was left out.
-type arguments map[string]any
+// arguments are the checked arguments of a call, by name. What is missing was left out, or null.
+type arguments map[string]json.RawMessage
+
+// into fills the members of v that are named like arguments.
+func (a arguments) into(v any) error {
+	raw, err := json.Marshal(map[string]json.RawMessage(a))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, v)
+}
 
 // parse checks the form of arguments: names, types, bounds and closed lists of values.
 func (t *tool) parse(raw json.RawMessage) (arguments, error) {
@@ -102,11 +110,10 @@ func (t *tool) parse(raw json.RawMessage) (arguments, error) {
 			}
 			continue
 		}
-		v, err := p.value(value)
-		if err != nil {
+		if err := p.fits(value); err != nil {
 			return nil, err
 		}
-		args[p.name] = v
+		args[p.name] = value
 	}
 	return args, nil
 }
@@ -121,49 +128,35 @@ func (t *tool) conflict(given map[string]json.RawMessage) bool {
 	return len(t.exclusive) > 0
 }
 
-func (p *property) value(raw json.RawMessage) (any, error) {
-	wrong := invalid("%s must be a %s", p.name, kindNames[p.kind])
+// fits checks the form of a value.
+func (p *property) fits(raw json.RawMessage) error {
+	form, inside := true, true
 	switch p.kind {
 	case text:
 		var s string
-		if !isString(raw) || json.Unmarshal(raw, &s) != nil {
-			return nil, wrong
+		if isString(raw) && json.Unmarshal(raw, &s) == nil {
+			return p.checkText(s)
 		}
-		return s, p.checkText(s)
+		form = false
 	case boolean:
-		return string(raw) == "true", check(string(raw) == "true" || string(raw) == "false", wrong)
+		form = string(raw) == "true" || string(raw) == "false"
 	case integer:
-		n, err := strconv.ParseUint(string(raw), 10, 63)
-		if err != nil {
-			return nil, wrong
-		}
-		return int64(n), check(int64(n) >= p.low && int64(n) <= p.high, invalid("%s is %d to %d", p.name, p.low, p.high))
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		form, inside = err == nil && raw[0] != '-', n >= p.low && n <= p.high
 	case number:
-		f, err := strconv.ParseFloat(string(raw), 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return nil, wrong
-		}
-		return f, check(f >= float64(p.low) && f <= float64(p.high), invalid("%s is %d to %d", p.name, p.low, p.high))
+		n, err := strconv.ParseFloat(string(raw), 64)
+		form, inside = err == nil, n >= float64(p.low) && n <= float64(p.high)
+	default:
+		var all []*string
+		form = raw[0] == '[' && json.Unmarshal(raw, &all) == nil && !slices.Contains(all, nil)
 	}
-	var all []*string
-	if raw[0] != '[' {
-		return nil, invalid("%s must be an %s", p.name, kindNames[p.kind])
+	switch {
+	case !form:
+		return invalid("%s must be %s", p.name, kindNames[p.kind])
+	case !inside:
+		return invalid("%s is %d to %d", p.name, p.low, p.high)
 	}
-	if json.Unmarshal(raw, &all) != nil || slices.Contains(all, nil) {
-		return nil, invalid("%s must be an %s", p.name, kindNames[p.kind])
-	}
-	values := make([]string, len(all))
-	for i, v := range all {
-		values[i] = *v
-	}
-	return values, nil
-}
-
-func check(ok bool, otherwise error) error {
-	if ok {
-		return nil
-	}
-	return otherwise
+	return nil
 }
 
 func (p *property) checkText(s string) error {
@@ -177,23 +170,9 @@ func (p *property) checkText(s string) error {
 }
 
 func (a arguments) text(name string) string {
-	s, _ := a[name].(string)
+	var s string
+	_ = json.Unmarshal(a[name], &s) // "" for what was left out
 	return s
-}
-
-func (a arguments) bool(name string) bool {
-	b, _ := a[name].(bool)
-	return b
-}
-
-func (a arguments) list(name string) []string {
-	l, _ := a[name].([]string)
-	return l
-}
-
-func (a arguments) integer(name string) (int64, bool) {
-	n, given := a[name].(int64)
-	return n, given
 }
 
 // id checks that an argument has the form of a ctx id. what it names: session or event.
@@ -207,7 +186,7 @@ func (a arguments) id(name, what string) error {
 // notBlank refuses filters that were given without a value.
 func (a arguments) notBlank(code func(string, ...any) error, filters ...string) error {
 	for _, name := range filters {
-		if value, given := a[name]; given && strings.TrimSpace(value.(string)) == "" {
+		if _, given := a[name]; given && strings.TrimSpace(a.text(name)) == "" {
 			return code("%s is empty", name)
 		}
 	}

@@ -34,7 +34,17 @@ func (s *Server) search(ctx context.Context, args arguments, f *frame) (*answer,
 	}
 	service := s.Search()
 	service.Redact = f.redact
-	req := searchRequest(args)
+	asked := struct {
+		search.Request
+		Compact bool `json:"compact"`
+	}{Request: search.Request{Freshness: search.Freshness{Mode: "off", Status: "existing_generation"}}}
+	if err := args.into(&asked); err != nil {
+		return nil, err
+	}
+	req, compact := asked.Request, asked.Compact
+	if compact {
+		req.Snippet = compactSnippet
+	}
 	if err := service.Check(req); err != nil {
 		return nil, err
 	}
@@ -56,9 +66,8 @@ func (s *Server) search(ctx context.Context, args arguments, f *frame) (*answer,
 	}
 	view := p.view(s.Store)
 	defer view.Close()
-	compact := args.bool("compact")
 	most := f.most
-	if _, limited := args.integer("limit"); !limited {
+	if req.Limit == 0 {
 		most = usualLine
 		if compact {
 			most = compactLine
@@ -112,28 +121,6 @@ func searchRows(found *search.Answer, compact bool) ([]json.RawMessage, error) {
 		}
 	}
 	return rows, nil
-}
-
-func searchRequest(args arguments) search.Request {
-	req := search.Request{
-		Query: args.text("query"), Provider: args.text("provider"), SourceRoots: args.list("source_roots"),
-		SourceGroups: args.list("source_groups"), HistorySource: args.text("history_source"), ProviderKey: args.text("provider_key"),
-		SourceID: args.text("source_id"), SourceFormat: args.text("source_format"), Workspace: args.text("workspace"),
-		Since: args.text("since"), PrimaryOnly: args.bool("primary_only"), ContentScope: args.text("content_scope"),
-		EventType: args.text("event_type"), File: args.text("file"), Session: args.text("session"), Events: args.bool("events"),
-		IncludeCurrent: args.bool("include_current_session"), Backend: search.Backend(args.text("backend")),
-		Freshness: search.Freshness{Mode: "off", Status: "existing_generation"},
-	}
-	if limit, given := args.integer("limit"); given {
-		req.Limit = int(limit)
-	}
-	if weight, given := args["semantic_weight"].(float64); given {
-		req.Weight = &weight
-	}
-	if args.bool("compact") {
-		req.Snippet = compactSnippet
-	}
-	return req
 }
 
 // compactRow is a result without what can be asked for later.

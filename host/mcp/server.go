@@ -187,9 +187,13 @@ func (s *Server) run(c *call, f *frame) (a *answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if bound, given := args.integer("max_bytes"); given {
-		f.most = int(bound)
+	bound := struct {
+		Bytes int `json:"max_bytes"`
+	}{f.most}
+	if err := args.into(&bound); err != nil {
+		return nil, err
 	}
+	f.most = bound.Bytes
 	if !c.tool.recorded || s.Redact == nil {
 		return c.tool.run(s, c.ctx, args, f)
 	}

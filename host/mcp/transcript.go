@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,19 +22,18 @@ func (s *Server) showSession(ctx context.Context, args arguments, f *frame) (*an
 	view := p.view(s.Store)
 	defer view.Close()
 	view.Redact = f.redact
-	cursor := args.text("cursor")
-	if cursor != "" { // one of an earlier generation is stale, also when its session is gone since
-		if err := view.CheckCursor(cursor); err != nil {
+	req := history.PageRequest{MaxBytes: f.most}
+	if err := args.into(&req); err != nil {
+		return nil, err
+	}
+	if req.Cursor != "" { // one of an earlier generation is stale, also when its session is gone since
+		if err := view.CheckCursor(req.Cursor); err != nil {
 			return nil, err
 		}
 	}
 	session, err := view.FindSession(ctx, history.SessionSelector{ID: args.text("ctx_session_id")})
 	if err != nil {
 		return nil, err
-	}
-	req := history.PageRequest{Mode: history.Mode(args.text("mode")), Cursor: cursor, MaxBytes: f.most}
-	if limit, given := args.integer("limit"); given {
-		req.Limit = int(limit)
 	}
 	page, err := view.TranscriptPage(ctx, session, req)
 	if err != nil {
@@ -59,10 +59,16 @@ func (s *Server) showEvent(ctx context.Context, args arguments, f *frame) (*answ
 	if err := args.id("ctx_event_id", "event"); err != nil {
 		return nil, err
 	}
-	before, _ := args.integer("before")
-	after, _ := args.integer("after")
-	if window, given := args.integer("window"); given {
-		before, after = window, window
+	var around struct {
+		Before int  `json:"before"`
+		After  int  `json:"after"`
+		Window *int `json:"window"`
+	}
+	if err := args.into(&around); err != nil {
+		return nil, err
+	}
+	if around.Window != nil {
+		around.Before, around.After = *around.Window, *around.Window
 	}
 	p, err := s.archive.acquire(ctx)
 	if err != nil {
@@ -72,7 +78,7 @@ func (s *Server) showEvent(ctx context.Context, args arguments, f *frame) (*answ
 	view := p.view(s.Store)
 	defer view.Close()
 	view.Redact = f.redact
-	found, err := view.Window(ctx, args.text("ctx_event_id"), int(before), int(after))
+	found, err := view.Window(ctx, args.text("ctx_event_id"), around.Before, around.After)
 	if err != nil {
 		return nil, err
 	}
@@ -182,31 +188,16 @@ func pageTooLong(page *history.RangePage, size, most int) *answer {
 	})
 }
 
-func rangeRequest(args arguments) (history.RangeRequest, error) {
+func rangeRequest(args arguments) (req history.RangeRequest, err error) {
 	blank := func(format string, values ...any) error {
 		return fault.New(history.InvalidRange, format, values...).WithRetry(false)
-	}
-	if err := args.notBlank(blank, "since", "until", "history_source", "provider_key", "source_id", "source_format", "provider_session",
-		"branch", "workspace", "event_type", "role", "agent_type", "file"); err != nil {
-		return history.RangeRequest{}, err
-	}
-	if err := args.notBlank(invalid, "source", "session", "parent_session", "root_session"); err != nil {
-		return history.RangeRequest{}, err
 	}
 	noCursor := func(string, ...any) error {
 		return fault.New(history.InvalidCursor, "the cursor is empty").WithRetry(false)
 	}
-	if err := args.notBlank(noCursor, "cursor"); err != nil {
-		return history.RangeRequest{}, err
-	}
-	limit, given := args.integer("limit")
-	return history.RangeRequest{
-		Since: args.text("since"), Until: args.text("until"), Providers: args.list("providers"),
-		Source: args.text("source"), Session: args.text("session"), ParentSession: args.text("parent_session"), RootSession: args.text("root_session"),
-		HistorySource: args.text("history_source"), ProviderKey: args.text("provider_key"), SourceID: args.text("source_id"),
-		SourceFormat: args.text("source_format"), ProviderSession: args.text("provider_session"), Branch: args.text("branch"),
-		Workspace: args.text("workspace"), File: args.text("file"), EventType: args.text("event_type"), Role: args.text("role"),
-		AgentType: args.text("agent_type"), Scope: args.text("scope"), Direction: args.text("direction"), Content: args.text("content"),
-		Cursor: args.text("cursor"), Limit: limit, LimitGiven: given,
-	}, nil
+	err = cmp.Or(args.notBlank(blank, "since", "until", "history_source", "provider_key", "source_id", "source_format", "provider_session",
+		"branch", "workspace", "event_type", "role", "agent_type", "file"),
+		args.notBlank(invalid, "source", "session", "parent_session", "root_session"), args.notBlank(noCursor, "cursor"), args.into(&req))
+	_, req.LimitGiven = args["limit"]
+	return req, err
 }
