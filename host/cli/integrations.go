@@ -117,25 +117,50 @@ func (f *integrationFlags) statusMCP() error {
 	}
 	return f.answer(f.mcp(rows), 0, func(p *page) {
 		if len(rows) == 0 {
-			f.noneDetected(p)
+			f.noneDetected(p, integrations.Clients())
 			return
 		}
-		ready := 0
 		var table [][]string
 		for _, r := range rows {
-			if r.Status == integrations.Current {
-				ready++
-			}
 			table = append(table, []string{r.Name, string(r.Status), f.shown(r.Path)})
 		}
-		p.outcome(markDone, "%s of %s have the ctx server", count(ready), plural(len(rows), "agent"))
-		p.table([]string{"Agent", "Status", "File"}, table)
+		standing(p, "server", "File", table)
 		for _, r := range rows {
-			if r.Error != "" {
+			switch {
+			case r.Error != "":
 				p.diagnostic(r.Name+": "+string(r.Error), "")
+			case r.Status == integrations.Conflict:
+				p.diagnostic(r.Name+": another server has the name ctx", f.command("mcp --agent "+r.Agent+" --force"))
 			}
 		}
+		if slices.ContainsFunc(rows, func(r integrations.State) bool { return r.Detected && r.Status == integrations.Missing }) {
+			p.next(f.command("mcp"))
+		}
 	})
+}
+
+// standing is the outcome and the table of a status command; the second column of the table is the status.
+func standing(p *page, what, place string, table [][]string) {
+	ready := 0
+	for _, row := range table {
+		if row[1] == string(integrations.Current) {
+			ready++
+		}
+	}
+	m := markDone
+	if ready == 0 {
+		m = markWarning
+	}
+	p.outcome(m, "The ctx %s is in %s of %s", what, count(ready), plural(len(table), strings.ToLower(place)))
+	p.table([]string{"Agent", "Status", place}, table)
+}
+
+// command is the installation that mends what a status shows.
+func (f *integrationFlags) command(rest string) string {
+	if f.project {
+		rest += " --project"
+	}
+	return "ctx integrations install " + rest
 }
 
 func (f *integrationFlags) statusSkills() error {
@@ -148,28 +173,39 @@ func (f *integrationFlags) statusSkills() error {
 		for _, r := range rows {
 			table = append(table, []string{r.Name, string(r.Status), f.shown(nullable.Text(r.Path))})
 		}
-		p.table([]string{"Agent", "Status", "Folder"}, table)
+		standing(p, "skill", "Folder", table)
+		for _, r := range rows {
+			if r.Status == integrations.Modified {
+				p.diagnostic(r.Name+": the skill was edited", f.command("skills --agent "+r.Agent+" --force"))
+			}
+		}
+		if slices.ContainsFunc(rows, func(r integrations.SkillState) bool {
+			return r.Status == integrations.Missing || r.Status == integrations.Stale
+		}) {
+			p.next(f.command("skills"))
+		}
 	})
 }
 
 func (f *integrationFlags) installMCP() error {
-	return f.change(f.InstallMCP, f.mcp, "added to", "had it already")
+	return f.change(f.InstallMCP, f.mcp, integrations.Clients(), "added to", "had it already")
 }
 
 func (f *integrationFlags) removeMCP() error {
-	return f.change(f.RemoveMCP, f.mcp, "removed from", "did not have it")
+	return f.change(f.RemoveMCP, f.mcp, integrations.Clients(), "removed from", "did not have it")
 }
 
 func (f *integrationFlags) installSkills() error {
-	return f.change(f.InstallSkills, f.skill, "written to", "has it already")
+	return f.change(f.InstallSkills, f.skill, nil, "written to", "has it already") // one folder is a target always
 }
 
 func (f *integrationFlags) installSlash() error {
-	return f.change(f.InstallSlash, f.slash, "written to", "has it already")
+	return f.change(f.InstallSlash, f.slash, f.SlashAgents(), "written to", "has it already")
 }
 
-// change tells what became of every target; done and idle are the words for one that was changed and one that had not to be.
-func (f *integrationFlags) change(run func() ([]integrations.Change, error), report func(any) any, done, idle string) error {
+// change tells what became of every target, or names the known agents when there was none; done and idle are the words for one that was changed and one that had not to be.
+func (f *integrationFlags) change(run func() ([]integrations.Change, error), report func(any) any, known []string,
+	done, idle string) error {
 	rows, err := run()
 	if err != nil {
 		return err
@@ -177,7 +213,7 @@ func (f *integrationFlags) change(run func() ([]integrations.Change, error), rep
 	failed := len(slices.DeleteFunc(slices.Clone(rows), func(r integrations.Change) bool { return r.Success }))
 	return f.answer(report(rows), failed, func(p *page) {
 		if len(rows) == 0 {
-			f.noneDetected(p)
+			f.noneDetected(p, known)
 		}
 		for _, r := range rows {
 			switch {
@@ -196,10 +232,10 @@ func (f *integrationFlags) shown(path nullable.Text) string {
 	return shortPath(f.Home, string(cmp.Or(path, "-")))
 }
 
-func (f *integrationFlags) noneDetected(p *page) {
+func (f *integrationFlags) noneDetected(p *page, known []string) {
 	if f.project {
 		p.outcome(markWarning, "No agent has a configuration in this project; name one with --agent")
 		return
 	}
-	p.outcome(markWarning, "No agent was found on this machine; name one with --agent (%s)", strings.Join(integrations.Clients(), ", "))
+	p.outcome(markWarning, "No agent was found on this machine; name one with --agent (%s)", strings.Join(known, ", "))
 }

@@ -30,7 +30,7 @@ func (p *page) printf(format string, args ...any) {
 
 // outcome is the first line.
 func (p *page) outcome(m mark, format string, args ...any) {
-	p.printf("%s %s\n", p.style.mark(m), fmt.Sprintf(format, args...))
+	p.printf("%s %s\n", p.style.mark(m), p.style.safe(fmt.Sprintf(format, args...)))
 	p.begun = true
 }
 
@@ -83,7 +83,7 @@ func (p *page) next(actions ...string) {
 	p.gap()
 	p.printf("%s\n", p.style.bold("Next"))
 	for _, action := range actions {
-		p.printf("  %s\n", action)
+		p.printf("  %s\n", p.style.safe(action))
 	}
 }
 

@@ -240,13 +240,13 @@ func printSetup(ctx context.Context, p *page, s *session, observed *status.Repor
 	request := &answer.RefreshRequest
 	switch {
 	case request.Status == "failed":
-		p.outcome(markFailed, "Nothing could be indexed: %s", p.style.safe(string(request.LastError)))
+		p.outcome(markFailed, "Nothing could be indexed: %s", request.LastError)
 	case request.Status == "pending":
 		p.outcome(markDone, "Indexing in the background; what is indexed already answers")
 	case request.Status == "unavailable" && !observed.Initialized:
 		p.outcome(markWarning, "Not indexed: %s", notIndexed[request.Reason])
 	case request.LastError != "":
-		p.outcome(markWarning, "What is indexed answers, but nothing new was read: %s", p.style.safe(string(request.LastError)))
+		p.outcome(markWarning, "What is indexed answers, but nothing new was read: %s", request.LastError)
 	case positive(observed.IndexedSources) == "":
 		p.outcome(markWarning, "No agent history was found on this machine")
 	case report != nil && report.Totals.FailedSources > 0:

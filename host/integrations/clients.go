@@ -105,6 +105,17 @@ func Clients() []string {
 	return ids
 }
 
+// named are ids with their aliases resolved.
+func named(ids []string) []string {
+	ids = slices.Clone(ids)
+	for i, id := range ids {
+		if c := clientNamed(id); c != nil {
+			ids[i] = c.id
+		}
+	}
+	return ids
+}
+
 // clientNamed finds a client by id or alias.
 func clientNamed(name string) *client {
 	for i := range clients {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // syntax reads and splices the files of one notation. Texts are UTF-8; an empty text is an empty document.
@@ -19,21 +20,29 @@ type syntax interface {
 // errByHand is a file whose form does not allow a safe splice.
 var errByHand = errors.New("the file is written in a form that cannot be changed safely; edit it by hand")
 
-// entryOf returns the entry named "ctx" in a table of a document. The table is an object, or a list of objects with a name.
-func entryOf(document map[string]any, table string) (entry any, found bool, err error) {
+var errNoObject = errors.New("the document is no object")
+
+// entryOf returns the entry named "ctx" in a table of a document. The table is an object or, where the notation of the client says so,
+// a list of objects with a name.
+func entryOf(s syntax, document map[string]any, table string) (entry any, found bool, err error) {
+	y, _ := s.(yamlSyntax)
 	switch t := document[table].(type) {
 	case nil:
 		return nil, false, nil
 	case map[string]any:
-		entry, found = t[serverName]
-		return entry, found, nil
-	case []any:
-		for _, item := range t {
-			if o, ok := item.(map[string]any); ok && o["name"] == serverName {
-				return item, true, nil
-			}
+		if !y.list {
+			entry, found = t[serverName]
+			return entry, found, nil
 		}
-		return nil, false, nil
+	case []any:
+		if y.list {
+			for _, item := range t {
+				if o, ok := item.(map[string]any); ok && o["name"] == serverName {
+					return item, true, nil
+				}
+			}
+			return nil, false, nil
+		}
 	}
 	return nil, false, fmt.Errorf("%s is not a table of servers", table)
 }
@@ -81,21 +90,32 @@ func checked(s syntax, text []byte, table string, want []member, splice func([]b
 	}
 	edited, err := splice(bytes.Clone(text))
 	if err != nil {
-		return nil, err
+		return nil, errByHand // the text itself is valid
 	}
 	after, err := s.decode(edited)
 	if err != nil {
 		return nil, errByHand
 	}
-	entry, found, err := entryOf(after, table)
+	entry, found, err := entryOf(s, after, table)
 	if err != nil || found != (want != nil) || found && !ours(want, entry) {
 		return nil, errByHand
 	}
-	if !sameValue(without(before, table), without(after, table)) {
+	if !reflect.DeepEqual(without(before, table), without(after, table)) {
 		return nil, errByHand
 	}
 	return edited, nil
 }
+
+// trimMark blanks a byte order mark, so that offsets stay.
+func trimMark(text []byte) []byte {
+	if rest, ok := bytes.CutPrefix(text, []byte("\xef\xbb\xbf")); ok {
+		return append([]byte("   "), rest...)
+	}
+	return text
+}
+
+// blank is a text that holds nothing.
+func blank(text []byte) bool { return len(bytes.TrimSpace(trimMark(text))) == 0 }
 
 // insertAt returns text with pieces put in at an offset.
 func insertAt(text []byte, at int, pieces ...string) []byte {
@@ -136,12 +156,14 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// trimTail moves the end of a block of lines back over blank lines and lines that hold only a comment: they belong to what follows.
-func trimTail(text []byte, from, to int) int {
+// trimTail moves the end of a block of lines back over blank lines and lines that hold only a comment: they belong to what follows,
+// unless they are indented deeper than it.
+func trimTail(text []byte, from, to, indent int) int {
 	for to > from {
 		start := lineStart(text, to-1)
-		line := bytes.TrimSpace(text[start:to])
-		if start <= from || len(line) > 0 && line[0] != '#' {
+		line := bytes.TrimLeft(text[start:to], " \t")
+		comment := bytes.HasPrefix(line, []byte("#")) && to-start-len(line) <= indent
+		if start <= from || !comment && len(bytes.TrimSpace(line)) > 0 {
 			return to
 		}
 		to = start

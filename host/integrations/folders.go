@@ -26,14 +26,15 @@ func (w Where) dir(a *folderAgent) string {
 // folders picks the wanted agents of a list: those of the ids, or else the detected ones and always the one with that id.
 func (r *Request) folders(list []folderAgent, always string, unknown func(id string) error) ([]*folderAgent, error) {
 	var out []*folderAgent
+	ids := named(r.Agents)
 	for i := range list {
 		a := &list[i]
 		detected := len(r.Agents) == 0 && (a.id == always || exists(r.dir(a)))
-		if r.dir(a) != "" && (r.All || detected || slices.Contains(r.Agents, a.id)) {
+		if r.dir(a) != "" && (r.All || detected || slices.Contains(ids, a.id)) {
 			out = append(out, a)
 		}
 	}
-	for _, id := range r.Agents {
+	for _, id := range ids {
 		if !slices.ContainsFunc(out, func(a *folderAgent) bool { return a.id == id }) {
 			return nil, unknown(id)
 		}

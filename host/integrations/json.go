@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -14,35 +13,30 @@ import (
 type jsonSyntax struct{}
 
 func (jsonSyntax) decode(text []byte) (map[string]any, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
+	if blank(text) {
 		return map[string]any{}, nil
 	}
-	standard, err := hujson.Standardize(bytes.Clone(trimMark(text)))
+	standard, err := hujson.Standardize(jsonSource(text))
 	if err != nil {
-		return nil, err
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 	}
-	var document map[string]any
+	var document any
 	d := json.NewDecoder(bytes.NewReader(standard))
 	d.UseNumber()
 	if err := d.Decode(&document); err != nil {
 		return nil, err
 	}
-	if document == nil {
-		return nil, errors.New("the document is null")
+	if object, ok := document.(map[string]any); ok {
+		return object, nil
 	}
-	return document, nil
+	return nil, errNoObject
 }
 
-// trimMark blanks a byte order mark, so that offsets stay.
-func trimMark(text []byte) []byte {
-	if rest, ok := bytes.CutPrefix(text, []byte("\xef\xbb\xbf")); ok {
-		return append([]byte("   "), rest...)
-	}
-	return text
-}
+// jsonSource is a copy of a text that ends with a line feed, which a comment on the last line needs.
+func jsonSource(text []byte) []byte { return append(bytes.Clone(trimMark(text)), '\n') }
 
 func (jsonSyntax) put(text []byte, table string, entry []member) ([]byte, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
+	if blank(text) {
 		text = []byte("{}\n")
 	}
 	root, object, err := parseObject(text)
@@ -50,10 +44,12 @@ func (jsonSyntax) put(text []byte, table string, entry []member) ([]byte, error)
 		return nil, err
 	}
 	unit, eol := indentOf(text), newline(text)
-	servers := memberOf(object, table)
+	servers, value := memberOf(object, table), "{"+eol+unit+unit+jsonEntry(entry, unit+unit, unit, eol)+eol+unit+"}"
 	if servers == nil {
-		value := "{" + eol + unit + unit + jsonEntry(entry, unit+unit, unit, eol) + eol + unit + "}"
 		return addMember(text, root, object, jsonText(table)+": "+value, unit, "", eol), nil
+	}
+	if null, ok := servers.Value.Value.(hujson.Literal); ok && null.Kind() == 'n' {
+		return replaceRange(text, servers.Value.StartOffset, servers.Value.EndOffset, value), nil
 	}
 	inner, ok := servers.Value.Value.(*hujson.Object)
 	if !ok {
@@ -81,13 +77,13 @@ func (jsonSyntax) cut(text []byte, table string) ([]byte, error) {
 }
 
 func parseObject(text []byte) (*hujson.Value, *hujson.Object, error) {
-	root, err := hujson.Parse(trimMark(text))
+	root, err := hujson.Parse(jsonSource(text))
 	if err != nil {
 		return nil, nil, err
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return nil, nil, fmt.Errorf("the document is no object")
+		return nil, nil, errNoObject
 	}
 	return &root, object, nil
 }
@@ -127,7 +123,8 @@ func jsonEntry(entry []member, indent, unit, eol string) string {
 // stays a trailing comma.
 func addMember(text []byte, value *hujson.Value, object *hujson.Object, member, indent, closing, eol string) []byte {
 	if len(object.Members) == 0 {
-		return replaceRange(text, value.StartOffset, value.EndOffset, "{"+eol+indent+member+commentOf(object.AfterExtra, eol)+eol+closing+"}")
+		comment := strings.TrimRight(string(object.AfterExtra), " \t\r\n")
+		return replaceRange(text, value.StartOffset, value.EndOffset, "{"+comment+eol+indent+member+eol+closing+"}")
 	}
 	last := &object.Members[len(object.Members)-1].Value
 	tail := len(bytes.TrimRight(object.AfterExtra, " \t\r\n")) // comments between the last comma or value and the brace
@@ -141,14 +138,6 @@ func addMember(text []byte, value *hujson.Value, object *hujson.Object, member, 
 
 // hasTrailingComma uses how hujson keeps it: the last value then has something behind it, if only an empty text.
 func hasTrailingComma(last *hujson.Value) bool { return last.AfterExtra != nil }
-
-// commentOf keeps the comments of an object that had no member.
-func commentOf(extra hujson.Extra, eol string) string {
-	if comment := strings.TrimSpace(string(extra)); comment != "" {
-		return " " + comment + eol
-	}
-	return ""
-}
 
 // cutMember removes member i with its comma. Comments around it stay.
 func cutMember(text []byte, object *hujson.Object, i int) []byte {

@@ -1,11 +1,12 @@
 package integrations
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/internal/nullable"
@@ -86,7 +87,9 @@ func (r *Request) clients() ([]string, error) {
 		if c == nil {
 			return nil, fault.New(fault.InvalidRequest, "there is no agent %q", id).WithHint("see ctx integrations status mcp --all-agents")
 		}
-		out = append(out, c.id)
+		if !slices.Contains(out, c.id) {
+			out = append(out, c.id)
+		}
 	}
 	if len(r.Agents) > 0 {
 		return out, nil
@@ -133,10 +136,10 @@ func (w Where) inspect(id string) *target {
 	t.text, t.exists = text, true
 	document, err := c.syntax.decode(text)
 	if err != nil {
-		t.fail(Invalid, fmt.Errorf("not valid: %w", err))
+		t.fail(Invalid, errors.New("not valid: "+strings.Join(strings.Fields(err.Error()), " "))) // on one line
 		return t
 	}
-	entry, found, err := entryOf(document, c.table)
+	entry, found, err := entryOf(c.syntax, document, c.table)
 	switch {
 	case err != nil:
 		t.fail(Invalid, err)
@@ -169,8 +172,12 @@ func readConfig(path string) ([]byte, error) {
 // plainPathError leaves out the path, which the row names.
 func plainPathError(err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
 		return p.Err
+	case errors.As(err, &l):
+		return l.Err
 	}
 	return err
 }
@@ -242,7 +249,7 @@ func (t *target) removed() ([]byte, error) {
 // installed is the text with our entry, which replaces one of the same name.
 func (t *target) installed() ([]byte, error) {
 	s, table, text := t.client.syntax, t.client.table, t.text
-	if y, ok := s.(yamlSyntax); ok && len(bytes.TrimSpace(text)) == 0 {
+	if y, ok := s.(yamlSyntax); ok && blank(text) {
 		text = []byte(y.head)
 	}
 	return checked(s, text, table, t.client.entry, func(text []byte) ([]byte, error) {

@@ -119,6 +119,60 @@ func TestModeLinkAndBackup(t *testing.T) {
 	}
 }
 
+// A file that cannot be read as the client reads it is invalid, and the reason is one line that names no type of this program.
+func TestInvalidFiles(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ id, text, why string }{
+		{"cursor", "[]", "not valid: the document is no object"},
+		{"cursor", "null", "not valid: the document is no object"},
+		{"cursor", "{", "not valid: line 2, column 1: parsing value: unexpected EOF"},
+		{"cursor", `{"mcpServers": [{"name": "ctx", "command": "ctx", "args": ["mcp", "serve"], "type": "stdio"}]}`, "mcpServers is not a table of servers"},
+		{"codex", "[[mcp_servers]]\nname = \"ctx\"\ncommand = \"ctx\"\nargs = [\"mcp\", \"serve\"]\n", "mcp_servers is not a table of servers"},
+		{"codex", "a = 1\na = 2\n", "not valid: line 2: toml: key a is already defined"},
+		{"goose", "- a\n", "not valid: the document is no object"},
+		{"goose", "a: 1\na: 2\n", `not valid: yaml: unmarshal errors: line 2: mapping key "a" already defined at line 1`},
+		{"continue", "mcpServers:\n  ctx: {command: ctx, args: [mcp, serve]}\n", "mcpServers is not a table of servers"},
+	} {
+		r := Request{Where: where(t), Agents: []string{tc.id}, Force: true}
+		path, _ := r.file(clientNamed(tc.id).place(Global))
+		place1(t, path, tc.text)
+		if s := row(t, r.StatusMCP); s.Status != Invalid || string(s.Error) != tc.why {
+			t.Errorf("%s %q: %s %s", tc.id, tc.text, s.Status, s.Error)
+		}
+		if done := row(t, r.InstallMCP); done.Success || string(read(t, path)) != tc.text {
+			t.Errorf("%s %q was changed: %+v", tc.id, tc.text, done)
+		}
+	}
+}
+
+// Replacing a file needs no right to write to it: what its owner protected, or linked to a place that is not there, stays.
+func TestProtectedFiles(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("links and modes of Unix")
+	}
+	r := Request{Where: where(t), Agents: []string{"cursor"}, Force: true}
+	readOnly := place1(t, filepath.Join(r.Home, ".cursor", "mcp.json"), "{}\n")
+	if err := os.Chmod(readOnly, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if done := row(t, r.InstallMCP); done.Success || string(read(t, readOnly)) != "{}\n" {
+		t.Errorf("a read-only file was changed: %+v", done)
+	}
+	link := filepath.Join(r.Home, ".qwen", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(r.Home, "not", "mounted"), link); err != nil {
+		t.Fatal(err)
+	}
+	r.Agents = []string{"qwen-code"}
+	done := row(t, r.InstallMCP)
+	if info, err := os.Lstat(link); done.Success || err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("a link was replaced: %+v %v", done, err)
+	}
+}
+
 func TestAChangedFileIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	path := place1(t, filepath.Join(t.TempDir(), "a.json"), "{}")
@@ -144,8 +198,12 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	r := Request{Where: w}
-	if ids, err := r.clients(); err != nil || !slices.Equal(ids, []string{"codex"}) { // its directory exists
+	if ids, err := r.clients(); err != nil || !slices.Equal(ids, []string{"codex", "claude-code"}) { // their directory exists
 		t.Errorf("detected %v %v", ids, err)
+	}
+	r.Agents = []string{"claude", "codex", "claude-code"}
+	if ids, err := r.clients(); err != nil || !slices.Equal(ids, []string{"claude-code", "codex"}) {
+		t.Errorf("named twice: %v %v", ids, err)
 	}
 }
 
@@ -187,6 +245,10 @@ func TestSkills(t *testing.T) {
 	s := one()
 	if s.Status != Current || s.Metadata == nil || s.Metadata.Version != "1.2.3" || s.Metadata.Hash != string(s.Installed) {
 		t.Errorf("%+v", s)
+	}
+	alias := Request{Where: w, Agents: []string{"claude"}}
+	if state := row(t, alias.StatusSkills); state.Agent != "claude-code" {
+		t.Errorf("an alias: %+v", state)
 	}
 	// the text of an older version is replaced, an edited one is not
 	older := []byte("---\nname: ctx\n---\nolder\n")

@@ -75,6 +75,7 @@ func (w Where) file(p *place) (path string, detected bool) {
 			return candidate, true
 		}
 	}
+	detected = w.Scope == Global && w.variable(p.env) != "" && exists(root)
 	for _, name := range p.detect {
 		detected = detected || exists(filepath.Join(root, filepath.FromSlash(name)))
 	}

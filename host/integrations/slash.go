@@ -27,6 +27,17 @@ var slashAgents = []folderAgent{
 	{id: "qwen-code", name: "Qwen Code", base: ".qwen", folder: "commands", project: ".qwen", toml: true},
 }
 
+// SlashAgents are the ids of the agents that read slash commands in the scope.
+func (w Where) SlashAgents() []string {
+	var ids []string
+	for _, a := range slashAgents {
+		if w.Scope == Global || a.project != "" {
+			ids = append(ids, a.id)
+		}
+	}
+	return ids
+}
+
 func (a *folderAgent) command() (file string, text []byte) {
 	if !a.toml {
 		return "ctx.md", []byte(commandText)
@@ -38,7 +49,8 @@ func (a *folderAgent) command() (file string, text []byte) {
 // InstallSlash writes the slash command /ctx for agents. A file of that name with another text is kept unless that is forced.
 func (r *Request) InstallSlash() ([]Change, error) {
 	agents, err := r.folders(slashAgents, "", func(id string) error {
-		return fault.New(fault.InvalidRequest, "there is no %s folder of slash commands for agent %q", r.Scope, id)
+		return fault.New(fault.InvalidRequest, "there is no %s folder of slash commands for agent %q", r.Scope, id).
+			WithHint("known: %s", strings.Join(r.SlashAgents(), ", "))
 	})
 	rows := []Change{}
 	for _, a := range agents {

@@ -1,6 +1,7 @@
 package integrations
 
 import (
+	"reflect"
 	"testing"
 )
 
@@ -80,6 +81,12 @@ func TestJSONSplice(t *testing.T) {
 			"{\n  \"a\": 1,\n  \"context_servers\": {\n  }\n}\n"},
 		{"tabs", "{\n\t\"a\": 1\n}", "{\n\t\"a\": 1,\n\t\"context_servers\": {\n\t\t\"ctx\": {\n\t\t\t\"command\": \"ctx\",\n\t\t\t\"args\": [\"mcp\",\"serve\"]\n\t\t}\n\t}\n}",
 			"{\n\t\"a\": 1,\n\t\"context_servers\": {\n\t}\n}"},
+		{"comment alone", "{\n  // mine\n}\n", "{\n  // mine\n  \"context_servers\": {\n    " + zedEntry + "\n  }\n}\n",
+			"{\n  // mine\n  \"context_servers\": {\n  }\n}\n"},
+		{"comment on an unfinished last line", "{\"context_servers\": {\n  \"a\": 1}} // end", "{\"context_servers\": {\n  \"a\": 1,\n    " + zedEntry + "}} // end",
+			"{\"context_servers\": {\n  \"a\": 1\n    }} // end"},
+		{"null table", `{"context_servers": null}`, "{\"context_servers\": {\n    " + zedEntry + "\n  }}", "{\"context_servers\": {\n  }}"},
+		{"byte order mark alone", "\xef\xbb\xbf", "{\n  \"context_servers\": {\n    " + zedEntry + "\n  }\n}\n", "{\n  \"context_servers\": {\n  }\n}\n"},
 		{"one line", `{"context_servers": {"other": {}}}`, `{"context_servers": {"other": {},
     ` + zedEntry + `}}`, "{\"context_servers\": {\"other\": {}\n    }}"},
 	})
@@ -91,10 +98,12 @@ func TestTOMLSplice(t *testing.T) {
 	runSplices(t, "codex", []spliceCase{
 		{"empty file", "", entry, ""},
 		{"comments and order stay", "# mine\nmodel = \"m\" # favourite\n\n[mcp_servers.other]\ncommand = \"o\"\n",
-			"# mine\nmodel = \"m\" # favourite\n\n[mcp_servers.other]\ncommand = \"o\"\n\n" + entry,
-			"# mine\nmodel = \"m\" # favourite\n\n[mcp_servers.other]\ncommand = \"o\"\n\n"},
-		{"last line unfinished", "a = 1", "a = 1\n\n" + entry, "a = 1\n\n"},
-		{"CRLF", "a = 1\r\n", "a = 1\r\n\r\n[mcp_servers.ctx]\r\ncommand = \"ctx\"\r\nargs = [\"mcp\",\"serve\"]\r\n", "a = 1\r\n\r\n"},
+			"# mine\nmodel = \"m\" # favourite\n\n[mcp_servers.other]\ncommand = \"o\"\n\n" + entry, ""},
+		{"a blank line at the end", "a = 1\n\n", "a = 1\n\n" + entry, "a = 1\n"},
+		{"last line unfinished", "a = 1", "a = 1\n\n" + entry, "a = 1\n"},
+		{"values that JSON does not have", "f = inf\nd = 1979-05-27\n", "f = inf\nd = 1979-05-27\n\n" + entry, ""},
+		{"byte order mark alone", "\xef\xbb\xbf", "\xef\xbb\xbf\n" + entry, "\xef\xbb\xbf\n"},
+		{"CRLF", "a = 1\r\n", "a = 1\r\n\r\n[mcp_servers.ctx]\r\ncommand = \"ctx\"\r\nargs = [\"mcp\",\"serve\"]\r\n", ""},
 	})
 }
 
@@ -103,6 +112,7 @@ func TestTOMLCut(t *testing.T) {
 	for _, tc := range []struct{ name, before, after string }{
 		{"with tables below it", "[mcp_servers.ctx]\ncommand = \"x\"\n\n[mcp_servers.ctx.env]\nA = \"1\" # why\n\n# about b\n[b]\nc = 1\n", "\n\n# about b\n[b]\nc = 1\n"},
 		{"as a dotted key", "mcp_servers.ctx.command = \"x\"\nmcp_servers.ctx.args = [\n  \"a\", # first\n]\na = 1\n", "a = 1\n"},
+		{"with a string that ends like a comment", "[mcp_servers.ctx]\nnote = '''\nx\n# y'''\n\n# about b\n[b]\n", "\n# about b\n[b]\n"},
 		{"as an inline table", "[mcp_servers]\nctx = { command = \"x\" }\nother = { command = \"y\" }\n", "[mcp_servers]\nother = { command = \"y\" }\n"},
 	} {
 		got, err := checked(tomlSyntax{}, []byte(tc.before), "mcp_servers", nil, func(text []byte) ([]byte, error) { return tomlSyntax{}.cut(text, "mcp_servers") })
@@ -130,6 +140,10 @@ func TestYAMLSplice(t *testing.T) {
 		{"comments stay", "MODEL: m # favourite\nextensions:\n  other:\n    cmd: o\n\n# the end\nlast: 1\n",
 			"MODEL: m # favourite\nextensions:\n  other:\n    cmd: o\n" + gooseEntry + "\n# the end\nlast: 1\n", ""},
 		{"empty table", "extensions: {} # none\n", "extensions: # none\n" + gooseEntry, "extensions: {} # none\n"},
+		{"anchors", "d: &d {cmd: o}\nextensions: &e\n  one: *d\nlast: 1\n", "d: &d {cmd: o}\nextensions: &e\n  one: *d\n" + gooseEntry + "last: 1\n", ""},
+		{"a text that ends like a comment", "extensions:\n  one:\n    text: |\n      # Heading\n  # the end\nlast: 1\n",
+			"extensions:\n  one:\n    text: |\n      # Heading\n" + gooseEntry + "  # the end\nlast: 1\n", ""},
+		{"keys that JSON does not have", "ports: {1: a, 2: b}\nextensions:\n  one: {cmd: o}\n", "ports: {1: a, 2: b}\nextensions:\n  one: {cmd: o}\n" + gooseEntry, ""},
 		{"null table", "extensions:\nlast: 1\n", "extensions:\n" + gooseEntry + "last: 1\n", "extensions: {}\nlast: 1\n"},
 	})
 	runSplices(t, "continue", []spliceCase{
@@ -149,6 +163,7 @@ func TestRefusedForms(t *testing.T) {
 		{"goose", "{extensions: {}}\n"},
 		{"goose", "extensions: &a\n  other: {cmd: o}\n---\nb: 1\n"},
 		{"cursor", `{"mcpServers": []}`},
+		{"continue", "mcpServers:\n  -\n    name: ctx\n    command: o\n"},
 	} {
 		c := clientNamed(tc.id)
 		one := &target{client: c, text: []byte(tc.text)}
@@ -171,7 +186,7 @@ func FuzzSplice(f *testing.F) {
 		if err != nil || len(document) == 0 {
 			return // a new file may get a head
 		}
-		entry, found, err := entryOf(document, c.table)
+		entry, found, err := entryOf(c.syntax, document, c.table)
 		if err != nil {
 			return
 		}
@@ -187,10 +202,10 @@ func FuzzSplice(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is not valid: %v", got, err)
 		}
-		if entry, found, _ = entryOf(after, c.table); !found || !ours(c.entry, entry) {
+		if entry, found, _ = entryOf(c.syntax, after, c.table); !found || !ours(c.entry, entry) {
 			t.Fatalf("no entry in %q", got)
 		}
-		if !sameValue(without(document, c.table), without(after, c.table)) {
+		if !reflect.DeepEqual(without(document, c.table), without(after, c.table)) {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})

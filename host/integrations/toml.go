@@ -1,7 +1,10 @@
 package integrations
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -13,14 +16,19 @@ type tomlSyntax struct{}
 
 func (tomlSyntax) decode(text []byte) (map[string]any, error) {
 	document := map[string]any{}
-	return document, toml.Unmarshal(trimMark(text), &document)
+	err := toml.Unmarshal(trimMark(text), &document)
+	if place := (*toml.DecodeError)(nil); errors.As(err, &place) {
+		line, _ := place.Position()
+		return nil, fmt.Errorf("line %d: %w", line, err)
+	}
+	return document, err
 }
 
 func (tomlSyntax) put(text []byte, table string, entry []member) ([]byte, error) {
 	eol := newline(text)
 	text = ended(text)
 	var b strings.Builder
-	if len(text) > 0 {
+	if !blank(text) && !bytes.HasSuffix(text, []byte(eol+eol)) {
 		b.WriteString(eol)
 	}
 	fmt.Fprintf(&b, "[%s.%s]%s", table, serverName, eol)
@@ -32,37 +40,46 @@ func (tomlSyntax) put(text []byte, table string, entry []member) ([]byte, error)
 
 // cut removes the lines of every header and key whose full name begins with the entry's.
 func (tomlSyntax) cut(text []byte, table string) ([]byte, error) {
-	type lines struct{ from, to int }
+	type lines struct{ from, last, to int } // last is where the line begins on which the expression ends
 	var parts []lines
 	var p unstable.Parser
 	p.Reset(trimMark(text))
 	var header []string
+	end := func(next int) {
+		p := &parts[len(parts)-1]
+		p.to = trimTail(text, p.last, next, math.MaxInt)
+	}
 	open := false // the last part still reaches to the next expression
 	for p.NextExpression() {
-		name, at := tomlName(&p, p.Expression())
-		if p.Expression().Kind == unstable.KeyValue {
+		e := p.Expression()
+		name, at := tomlName(&p, e)
+		start := lineStart(text, at)
+		last := start
+		if e.Kind == unstable.KeyValue {
 			name = append(header[:len(header):len(header)], name...)
+			value := e.Value().Raw // of a string; others end with a bracket or on their first line
+			last = max(start, lineStart(text, int(value.Offset+value.Length)))
 		} else {
 			header = name
 		}
-		start := lineStart(text, at)
 		if open {
-			last := &parts[len(parts)-1]
-			last.to = trimTail(text, last.from, start)
+			end(start)
 		}
 		if open = len(name) >= 2 && name[0] == table && name[1] == serverName; open {
-			parts = append(parts, lines{from: start, to: len(text)})
+			parts = append(parts, lines{from: start, last: last})
 		}
 	}
 	if err := p.Error(); err != nil {
 		return nil, err
 	}
 	if open {
-		last := &parts[len(parts)-1]
-		last.to = trimTail(text, last.from, len(text))
+		end(len(text))
 	}
 	for i := len(parts) - 1; i >= 0; i-- {
 		text = replaceRange(text, parts[i].from, parts[i].to)
+	}
+	if eol := newline(text); open && bytes.HasSuffix(text, []byte(eol+eol)) {
+		text = text[:len(text)-len(eol)] // the blank line before the entry
 	}
 	return text, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -28,6 +29,9 @@ func replaceFile(path string, old []byte, existed bool, text []byte, backup bool
 			return plainPathError(err)
 		}
 		mode = info.Mode().Perm()
+		if err := replaceable(path, info); err != nil {
+			return err
+		}
 		now, err := readConfig(path)
 		if err != nil || !bytes.Equal(now, old) {
 			return errors.New("the file is being changed by another program; try again")
@@ -37,10 +41,28 @@ func replaceFile(path string, old []byte, existed bool, text []byte, backup bool
 				return fmt.Errorf("no backup could be written: %w", err)
 			}
 		}
+	} else if _, err := os.Lstat(path); err == nil {
+		return errors.New("the file is a link to one that does not exist; make that first")
 	} else if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return plainPathError(err)
 	}
 	return plainPathError(durable.Replace(path, text, mode))
+}
+
+// replaceable tells whether a file may be changed: replacing it needs no right to write to it, but who took that right away had a
+// reason, and the new file would be ours.
+func replaceable(path string, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o200 == 0 {
+		return errors.New("the file is read-only")
+	}
+	if !oursToReplace(info) {
+		return errors.New("the file belongs to another user")
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return plainPathError(err)
+	}
+	return f.Close()
 }
 
 // keep writes a backup under a name that is free.

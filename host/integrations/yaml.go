@@ -17,7 +17,7 @@ type yamlSyntax struct {
 }
 
 func (yamlSyntax) decode(text []byte) (map[string]any, error) {
-	document := map[string]any{}
+	var document any
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -25,7 +25,13 @@ func (yamlSyntax) decode(text []byte) (map[string]any, error) {
 	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the file holds more than one document")
 	}
-	return document, nil
+	switch top := document.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return top, nil
+	}
+	return nil, errNoObject
 }
 
 func (y yamlSyntax) put(text []byte, table string, entry []member) ([]byte, error) {
@@ -44,7 +50,7 @@ func (y yamlSyntax) put(text []byte, table string, entry []member) ([]byte, erro
 	if block.value.Style&yaml.FlowStyle != 0 {
 		return nil, errByHand
 	}
-	return insertAt(text, block.end, y.entry(entry, strings.Repeat(" ", block.value.Column-1), eol)), nil
+	return insertAt(text, block.end, y.entry(entry, strings.Repeat(" ", block.indent), eol)), nil
 }
 
 func (y yamlSyntax) cut(text []byte, table string) ([]byte, error) {
@@ -66,7 +72,7 @@ func (y yamlSyntax) cut(text []byte, table string) ([]byte, error) {
 		}
 		from, to := lineOffset(text, nodes[i].Line), block.end
 		if i+step < len(nodes) {
-			to = trimTail(text, from, lineOffset(text, nodes[i+step].Line))
+			to = trimTail(text, from, lineOffset(text, nodes[i+step].Line), block.indent)
 		}
 		text = replaceRange(text, from, to)
 		if len(nodes) == step {
@@ -120,6 +126,7 @@ func (y yamlSyntax) entry(entry []member, indent, eol string) string {
 type block struct {
 	key, value *yaml.Node
 	colon      int // offset behind "table:"
+	indent     int // of the entries
 	end        int // offset of the line behind the last line of the table
 }
 
@@ -149,7 +156,11 @@ func findBlock(text []byte, table string) (*block, error) {
 		if i+2 < len(top.Content) {
 			b.end = lineOffset(text, top.Content[i+2].Line)
 		}
-		b.end = trimTail(text, start, b.end)
+		b.indent = b.value.Column - 1
+		if b.value.Kind == yaml.MappingNode && len(b.value.Content) > 0 {
+			b.indent = b.value.Content[0].Column - 1 // an anchor or a tag stands before the value
+		}
+		b.end = trimTail(text, start, b.end, b.indent)
 		return b, nil
 	}
 	return nil, nil

@@ -1,0 +1,5 @@
+package integrations
+
+import "io/fs"
+
+func oursToReplace(fs.FileInfo) bool { return true }
