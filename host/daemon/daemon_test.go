@@ -506,7 +506,7 @@ func TestReportTravels(t *testing.T) {
 		Rejections: []*refresh.RejectionRow{{RejectedRecord: refresh.RejectedRecord{Line: 3, ByteOffset: &offset}}},
 	}
 	r.Totals.Current.Sources = &n // zero is not the same as unknown
-	r.Receipt = refresh.Receipt{State: "published", Providers: map[string]refresh.ProviderReceipt{"claude": {Sources: 1}}}
+	r.Receipt = refresh.Receipt{State: "published", Providers: map[string]refresh.ProviderReceipt{"claude": {ReceiptCounts: refresh.ReceiptCounts{Sources: 1}}}}
 	text, err := json.Marshal(answer{Report: r})
 	if err != nil {
 		t.Fatal(err)

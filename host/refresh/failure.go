@@ -21,22 +21,16 @@ const (
 // maxDetail bounds a sentence of a provider in bytes.
 const maxDetail = 512
 
-// failure is one source, route or provider that could not be read.
+// failure is what a run could not read.
 type failure struct {
+	ReceiptError
 	provider string
-	identity string // uuid of a source, id of a route, or the provider
-	path     string
-	class    string
-	detail   string
-	carried  bool // records of an earlier run stay
-
-	seen     string // what the source looked like, "" when that is no reason to leave it alone
-	standing bool   // of an earlier run: the source looks the same, so it was not read again
+	standing bool // of an earlier run: the source looks the same, so it was not read again
 }
 
 // lasts tells whether a source that failed like this fails again as long as it looks the same. Rights, say, change without a trace.
 func (f *failure) lasts() bool {
-	return f.seen != "" && (f.class == classMalformed || f.class == classUnsupported || f.class == classInternal)
+	return f.Seen != "" && (f.Class == classMalformed || f.Class == classUnsupported || f.Class == classInternal)
 }
 
 // seen digests what a source looks like to its present parser.
@@ -63,15 +57,17 @@ func (r *run) standingFailure(i *item) *failure {
 	if !ok || f.Seen != i.seen() {
 		return nil
 	}
-	return &failure{
-		provider: i.provider.id, identity: f.Source, path: i.path(), class: f.Class, detail: f.Detail, carried: i.cert != nil,
-		seen: f.Seen, standing: true,
-	}
+	f.Path, f.Carried = i.path(), i.cert != nil
+	return &failure{f, i.provider.id, true}
 }
 
 // failed makes the provider as a whole a failure.
 func (p *provider) failed(detail string) {
-	p.failure = &failure{provider: p.id, identity: p.id, class: classInternal, detail: detail}
+	p.failure = p.failing(detail)
+}
+
+func (p *provider) failing(detail string) *failure {
+	return &failure{provider: p.id, ReceiptError: ReceiptError{Source: p.id, Class: classInternal, Detail: detail}}
 }
 
 // crash tells that the process of the provider stopped while it read, nil when it did not.
@@ -79,8 +75,8 @@ func (p *provider) crash() *failure {
 	if p.crashes == 0 {
 		return nil
 	}
-	return &failure{provider: p.id, identity: p.id, class: classInternal, detail: fmt.Sprintf(
-		"the provider process stopped in mid-scan, %d times in this run; it was started again and only the sources it had begun failed", p.crashes)}
+	return p.failing(fmt.Sprintf(
+		"the provider process stopped in mid-scan, %d times in this run; it was started again and only the sources it had begun failed", p.crashes))
 }
 
 // abandon fails a source: what this run stored of it is dropped, what was stored before stays.
@@ -88,11 +84,11 @@ func (r *run) abandon(s *scan, class, detail string) {
 	if detail == "" {
 		detail = "the source could not be read"
 	}
-	s.failure = &failure{
-		provider: s.provider.id, identity: s.source.String(), path: s.path(), class: class, detail: detail, carried: s.item.cert != nil,
-	}
+	s.failure = &failure{provider: s.provider.id, ReceiptError: ReceiptError{
+		Source: s.source.String(), Path: s.path(), Class: class, Detail: detail, Carried: s.item.cert != nil,
+	}}
 	if s.begun || class != classInternal { // a source that was never begun is not to blame
-		s.failure.seen = s.seen()
+		s.failure.Seen = s.seen()
 	}
 	r.meter.read(s)
 	if s.writer != nil {

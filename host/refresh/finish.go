@@ -127,7 +127,7 @@ func (r *run) certify(s *scan, m *historyv1.SourceEnd) error {
 		return nil
 	}
 	s.events, s.doubles, s.stored = w.Events(), w.Duplicates(), &cert
-	r.meter.sessions.Add(s.sessions)
+	r.meter.count(func(p *Progress) { p.Sessions += s.sessions })
 	return nil
 }
 

@@ -25,7 +25,7 @@ func newWorldSequential(t *testing.T) *world {
 // ofSource lets a change happen to the messages of source 0 only.
 func ofFirst(change func(m *historyv1.ScanMessage) *historyv1.ScanMessage) func(*historyv1.ScanMessage) *historyv1.ScanMessage {
 	return func(m *historyv1.ScanMessage) *historyv1.ScanMessage {
-		if n, ok := sourceOf(m); ok && n == 0 {
+		if m.GetMessage() != nil && sourceOf(m) == 0 {
 			return change(m)
 		}
 		return m

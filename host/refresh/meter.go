@@ -3,7 +3,6 @@ package refresh
 import (
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode"
 )
@@ -14,21 +13,17 @@ const meterInterval = 100 * time.Millisecond
 // maxShownSource bounds the name of the current source in characters.
 const maxShownSource = 256
 
-// meter counts what a run does and tells it to a sink. All counters may be used from any goroutine; the sink is called from
-// one at a time.
+// meter counts what a run does and tells it to a sink, which is called from one goroutine at a time.
 type meter struct {
 	sink    func(Progress)
 	started time.Time
 	request *Request
 
-	stage                           atomic.Value // string
-	current                         atomic.Value // string
-	bytes, totalBytes               atomic.Uint64
-	files, totalFiles               atomic.Uint64
-	events, sessions, calls, spoken atomic.Uint64
-	planned                         atomic.Bool // the totals are known
-	histories                       []string    // set before planned
-	began                           time.Time   // of reading; set before planned
+	mu      sync.Mutex
+	p       Progress // what is counted; event adds what follows from it
+	events  uint64
+	current string
+	began   time.Time // of reading
 
 	stop chan struct{}
 	done sync.WaitGroup
@@ -36,8 +31,10 @@ type meter struct {
 
 func newMeter(req *Request) *meter {
 	m := &meter{sink: req.Progress, started: time.Now(), request: req, stop: make(chan struct{})}
-	m.stage.Store(StagePreparing)
-	m.current.Store("")
+	m.p = Progress{Type: "ctx_progress", Operation: "import", Stage: StagePreparing, AgentHistories: []string{}}
+	if req.Trigger == "setup" {
+		m.p.Operation = "setup"
+	}
 	if m.sink == nil {
 		return m
 	}
@@ -64,22 +61,29 @@ func (m *meter) finish(failed bool) {
 	if m.sink == nil {
 		return
 	}
-	m.stage.Store(StageComplete)
+	m.enter(StageComplete)
 	if failed {
-		m.stage.Store(StageFailed)
+		m.enter(StageFailed)
 	}
 	m.sink(m.event(true))
 }
 
-func (m *meter) enter(stage string) { m.stage.Store(stage) }
+// count changes what is counted.
+func (m *meter) count(change func(p *Progress)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(&m.p)
+}
+
+func (m *meter) enter(stage string) { m.count(func(p *Progress) { p.Stage = stage }) }
 
 // plan announces how much there is to read.
 func (m *meter) plan(files, bytes uint64, histories []string) {
-	m.totalFiles.Store(files)
-	m.totalBytes.Store(bytes)
-	m.histories, m.began = histories, time.Now()
-	m.planned.Store(true)
-	m.enter(StageReading)
+	m.count(func(p *Progress) {
+		p.TotalSources, p.TotalBytes, p.TotalKnown, p.Stage = files, bytes, true, StageReading
+		p.AgentHistories = append([]string{}, histories...)
+		m.began = time.Now()
+	})
 }
 
 func (m *meter) reading(source string) {
@@ -92,49 +96,45 @@ func (m *meter) reading(source string) {
 	if r := []rune(shown); len(r) > maxShownSource {
 		shown = "…" + string(r[len(r)-maxShownSource+1:])
 	}
-	m.current.Store(shown)
+	m.count(func(*Progress) { m.current = shown })
 }
 
 // read counts a source that has ended, with the bytes that were not reported one by one.
 func (m *meter) read(s *scan) {
-	m.bytes.Add(s.todo - s.read)
+	m.count(func(p *Progress) {
+		p.Bytes += s.todo - s.read
+		p.CompletedSource++
+	})
 	s.read = s.todo
-	m.files.Add(1)
 }
 
 func (m *meter) event(done bool) Progress {
-	stage := m.stage.Load().(string)
+	m.mu.Lock()
+	p, events, current, began := m.p, m.events, m.current, m.began
+	m.mu.Unlock()
 	elapsed := time.Since(m.started)
-	p := Progress{
-		Type: "ctx_progress", Operation: "import", Phase: stage, Message: stageMessages[stage], Done: done, Stage: stage,
-		CompletedBytes: m.bytes.Load(), Bytes: m.bytes.Load(), CompletedSource: m.files.Load(), Sessions: m.sessions.Load(),
-		Messages: m.spoken.Load(), ToolCalls: m.calls.Load(), ElapsedSeconds: elapsed.Seconds(),
-		ElapsedMillis: uint64(elapsed.Milliseconds()), AgentHistories: []string{}, TotalKnown: m.planned.Load(),
-	}
-	if m.request.Trigger == "setup" {
-		p.Operation = "setup"
-	}
+	p.Phase, p.Message, p.Done, p.CompletedBytes = p.Stage, stageMessages[p.Stage], done, p.Bytes
+	p.ElapsedSeconds, p.ElapsedMillis = elapsed.Seconds(), uint64(elapsed.Milliseconds())
 	if !p.TotalKnown {
 		return p
 	}
-	total, files, events := m.totalBytes.Load(), m.totalFiles.Load(), m.events.Load()
-	p.CompletedBytes = min(p.CompletedBytes, total)
-	p.TotalBytes, p.TotalSources, p.TotalFiles, p.CompletedFiles, p.ImportedEvents = total, files, &files, &p.CompletedSource, &events
-	p.AgentHistories = append(p.AgentHistories, m.histories...)
-	if total > 0 {
+	files, read := p.TotalSources, p.CompletedSource
+	p.TotalFiles, p.CompletedFiles, p.ImportedEvents = &files, &read, &events
+	p.CompletedBytes = min(p.CompletedBytes, p.TotalBytes)
+	if total := p.TotalBytes; total > 0 {
 		p.Percent = 100 * float64(p.CompletedBytes) / float64(total)
-		if done && stage == StageComplete {
+		if done && p.Stage == StageComplete {
 			p.Percent = 100
 		}
 		// The rate is that of reading alone, and none is told before there is one.
-		if reading := time.Since(m.began).Seconds(); p.CompletedBytes > 0 && reading >= 1 && stage == StageReading {
+		if reading := time.Since(began).Seconds(); p.CompletedBytes > 0 && reading >= 1 && p.Stage == StageReading {
 			left := reading * float64(total-p.CompletedBytes) / float64(p.CompletedBytes)
 			millis := uint64(left * 1000)
 			p.ETASeconds, p.RemainingMillis = &left, &millis
 		}
 	}
-	if name := m.current.Load().(string); name != "" && stage == StageReading {
-		p.CurrentSource = &name
+	if current != "" && p.Stage == StageReading {
+		p.CurrentSource = &current
 		p.SourceProgress = &Step{Stage: "parsing"}
 	}
 	return p

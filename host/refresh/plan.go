@@ -142,7 +142,7 @@ func (r *run) outdated(c *core.Certificate) bool {
 // there: an old copy never replaces newer history, neither under an explicit path nor under a selected route while the newer one
 // came from an explicit path. The same file seen through an explicit path stays with the route that selects it.
 func (r *run) elsewhere(i *item) bool {
-	if i.cert.State != core.Present || i.cert.Route == i.route.ID || r.lists(i.cert.Route) {
+	if i.cert.State != core.Present || i.cert.Route == i.route.ID || r.routes[i.cert.Route] != nil {
 		return false
 	}
 	home := r.home(&i.cert.Certificate)
@@ -172,37 +172,20 @@ func (r *run) home(c *core.Certificate) string {
 	return ""
 }
 
-// lists reports whether a route is one of this run.
-func (r *run) lists(route string) bool {
-	for _, p := range r.providers {
-		for _, s := range p.routes {
-			if s.ID == route {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // absent lists the stored sources that the run proves to be gone: a complete inventory of their route lacks them, and no other
 // route has them.
 func (r *run) absent() []*known {
-	listed := map[string]bool{}
-	for _, provider := range r.providers {
-		for _, s := range provider.routes {
-			if s.state == historyv1.RouteEnd_STATE_COMPLETE {
-				listed[s.ID] = true
-			}
-		}
-	}
-	return r.lacking(listed)
+	return r.lacking(func(s *route) bool { return s.state == historyv1.RouteEnd_STATE_COMPLETE })
 }
 
-// lacking lists the stored sources of some routes that no inventory has, by source.
-func (r *run) lacking(routes map[string]bool) []*known {
-	var out []*known
+// lacking lists the stored sources, of the routes that prove it, that no inventory has, by source.
+func (r *run) lacking(proves func(*route) bool) (out []*known) {
+	proven := map[string]bool{}
+	for id, s := range r.routes {
+		proven[id] = proves(s)
+	}
 	for _, c := range r.stored {
-		if c.at == nil && routes[r.routeOf(c)] && (c.State == core.Present || r.dropsGone()) {
+		if c.at == nil && proven[r.routeOf(c)] && (c.State == core.Present || r.dropsGone()) {
 			out = append(out, c)
 		}
 	}

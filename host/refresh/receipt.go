@@ -38,36 +38,37 @@ type Receipt struct {
 	// and why.
 	Looked map[string]string `json:"looked_at,omitempty"`
 
-	// Sums over the providers, and over the generation.
-	Sources        uint64 `json:"source_count"` // of the last inventories
-	Certified      uint64 `json:"certified_source_count"`
+	ReceiptCounts         // of all providers
+	Certified      uint64 `json:"certified_source_count"` // of the generation
 	CertifiedBytes uint64 `json:"certified_source_bytes"`
-	ScannedRoutes  uint64 `json:"scanned_routes"`
-	Unsupported    uint64 `json:"unsupported_routes"`
-	Failed         uint64 `json:"source_failure_total"`
-	Stale          uint64 `json:"stale_source_total"`
 	Rejected       uint64 `json:"rejected_record_total"`
+}
+
+// ReceiptCounts are the counts of a receipt over one provider, or all.
+type ReceiptCounts struct {
+	Sources     uint64 `json:"source_count"` // of the last inventories
+	Routes      uint64 `json:"scanned_routes"`
+	Unsupported uint64 `json:"unsupported_routes"`
+	Failed      uint64 `json:"source_failure_total"`
+	Stale       uint64 `json:"stale_source_total"` // failed ones whose old records were carried forward
 }
 
 // ProviderReceipt is the part of a receipt about one provider.
 type ProviderReceipt struct {
-	Sources     uint64         `json:"source_count"`
-	Routes      uint64         `json:"scanned_routes"`
-	Unsupported uint64         `json:"unsupported_routes"`
-	Failed      uint64         `json:"source_failure_total"`
-	Stale       uint64         `json:"stale_source_total"` // failed ones whose old records were carried forward
-	Failures    []ReceiptError `json:"failures,omitempty"` // at most 16
+	ReceiptCounts
+	Failures []ReceiptError `json:"failures,omitempty"` // at most 16
 	// Lasting holds at most 256 sources that are not read again before they change or the user asks for it.
 	Lasting []ReceiptError `json:"lasting,omitempty"`
 }
 
-// ReceiptError is one failed source.
+// ReceiptError is one source, route or provider that could not be read.
 type ReceiptError struct {
-	Source string `json:"source_identity"`
+	Source string `json:"source_identity"` // uuid of a source, id of a route, or the provider
 	Class  string `json:"class"`
 	Path   string `json:"path,omitempty"`
 	Detail string `json:"detail"`
-	Seen   string `json:"seen,omitempty"` // what a lasting one looked like
+	// Seen is what a lasting one looked like, "" when that is no reason to leave it alone.
+	Seen string `json:"seen,omitempty"`
 	// Carried: records of an earlier run stay.
 	Carried bool `json:"carried_forward,omitempty"`
 }
@@ -141,7 +142,7 @@ func (r *run) keepReceipt(rep *Report, failures []*failure) Receipt {
 }
 
 func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt {
-	out := ProviderReceipt{Sources: uint64(len(p.items)), Routes: uint64(len(p.routes))}
+	out := ProviderReceipt{ReceiptCounts: ReceiptCounts{Sources: uint64(len(p.items)), Routes: uint64(len(p.routes))}}
 	if p.limited { // the others are where they were
 		out.Sources = r.receipt.Providers[p.id].Sources
 		for _, i := range p.items {
@@ -160,15 +161,16 @@ func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt 
 			continue
 		}
 		out.Failed++
-		if f.carried {
+		if f.Carried {
 			out.Stale++
 		}
-		e := ReceiptError{Source: f.identity, Class: f.class, Path: f.path, Detail: f.detail, Carried: f.carried}
-		if len(out.Failures) < maxReceiptFailures {
-			out.Failures = append(out.Failures, e)
+		if f.lasts() && len(out.Lasting) < maxLasting {
+			out.Lasting = append(out.Lasting, f.ReceiptError)
 		}
-		if e.Seen = f.seen; f.lasts() && len(out.Lasting) < maxLasting {
-			out.Lasting = append(out.Lasting, e)
+		if len(out.Failures) < maxReceiptFailures {
+			e := f.ReceiptError
+			e.Seen = ""
+			out.Failures = append(out.Failures, e)
 		}
 	}
 	return out
@@ -177,13 +179,13 @@ func (r *run) providerReceipt(p *provider, failures []*failure) ProviderReceipt 
 func (t *Receipt) sum(c *Current) {
 	for _, p := range t.Providers {
 		t.Sources += p.Sources
-		t.ScannedRoutes += p.Routes
+		t.Routes += p.Routes
 		t.Unsupported += p.Unsupported
 		t.Failed += p.Failed
 		t.Stale += p.Stale
 	}
 	if c.Sources != nil {
-		t.Certified, t.CertifiedBytes, t.Rejected = *c.Sources, *c.CertifiedBytes, *c.RejectedRecords
+		t.Certified, t.CertifiedBytes, t.Rejected = *c.Sources, *c.CertifiedBytes, *c.Rejected
 	}
 }
 

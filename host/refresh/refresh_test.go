@@ -348,7 +348,7 @@ func TestRejections(t *testing.T) {
 	rep := w.run()
 	w.expect("a present: good")
 	if rep.Outcome != WithRejectionsFailures || rep.Totals.RejectedRecords != 10 || rep.Totals.FailedSources != 1 ||
-		rep.Totals.CompletedWithRejection != 1 || rep.FailureScope != "record_and_source" {
+		rep.Totals.RejectedSources != 1 || rep.FailureScope != "record_and_source" {
 		t.Errorf("%+v", rep)
 	}
 	rows := rep.Rejections
@@ -503,9 +503,9 @@ func TestReportJSON(t *testing.T) {
 			`"resume_mode":"idempotent_rescan","totals":{"change":"changed","current_source_count":1,"current_indexed_documents":1,` +
 			`"current_complete_records":2,"current_retained_records":1,"current_rejected_records":1,"current_ignored_records":0,` +
 			`"current_certified_source_bytes":13,"current_sources_with_rejections":1,"removed_source_count":0,"gone_source_count":0,` +
-			`"source_files":1,"source_bytes":13,"imported_sources":1,"sources_completed_with_rejections":1,"imported_sessions":1,` +
-			`"imported_events":1,"imported_edges":0,"skipped_sessions":0,"skipped_events":0,"skipped_edges":0,"skipped":0,` +
-			`"rejected_records":1,"failed_sources":0,"rejections":{"rejected_records":1,"sources_completed_with_rejections":1}},"sources":[`,
+			`"source_files":1,"source_bytes":13,"imported_sources":1,"imported_events":1,"failed_sources":0,"rejected_records":1,` +
+			`"sources_completed_with_rejections":1,"imported_sessions":1,"imported_edges":0,"skipped_sessions":0,"skipped_events":0,` +
+			`"skipped_edges":0,"skipped":0,"rejections":{"rejected_records":1,"sources_completed_with_rejections":1}},"sources":[`,
 		`"source_format":"provider_authoritative_all"`,
 		`{"status":"rejection","failure_scope":"record","failure_type":"record_rejection","provider":"claude","path":`,
 		`"line":2,"payload_type":"","class":"damaged","detail":"torn","error":`,

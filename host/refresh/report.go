@@ -90,25 +90,30 @@ type Owner struct {
 type Totals struct {
 	Change string `json:"change"`
 	Current
-	RemovedSources         uint64 `json:"removed_source_count"`
-	GoneSources            uint64 `json:"gone_source_count"` // became gone in this run
-	SourceFiles            uint64 `json:"source_files"`
-	SourceBytes            uint64 `json:"source_bytes"`
-	ImportedSources        uint64 `json:"imported_sources"`
-	CompletedWithRejection uint64 `json:"sources_completed_with_rejections"`
-	ImportedSessions       uint64 `json:"imported_sessions"`
-	ImportedEvents         uint64 `json:"imported_events"`
-	ImportedEdges          uint64 `json:"imported_edges"` // parent, root and copy links
-	SkippedSessions        uint64 `json:"skipped_sessions"`
-	SkippedEvents          uint64 `json:"skipped_events"`
-	SkippedEdges           uint64 `json:"skipped_edges"`
-	Skipped                uint64 `json:"skipped"`
-	RejectedRecords        uint64 `json:"rejected_records"`
-	FailedSources          uint64 `json:"failed_sources"`
-	Rejections             struct {
+	RemovedSources uint64 `json:"removed_source_count"`
+	GoneSources    uint64 `json:"gone_source_count"` // became gone in this run
+	Work
+	ImportedSessions uint64 `json:"imported_sessions"`
+	ImportedEdges    uint64 `json:"imported_edges"` // parent, root and copy links
+	SkippedSessions  uint64 `json:"skipped_sessions"`
+	SkippedEvents    uint64 `json:"skipped_events"`
+	SkippedEdges     uint64 `json:"skipped_edges"`
+	Skipped          uint64 `json:"skipped"`
+	Rejections       struct {
 		RejectedRecords uint64 `json:"rejected_records"`
 		Sources         uint64 `json:"sources_completed_with_rejections"`
 	} `json:"rejections"`
+}
+
+// Work counts what was read of one provider, or of all.
+type Work struct {
+	SourceFiles     uint64 `json:"source_files"`
+	SourceBytes     uint64 `json:"source_bytes"`
+	ImportedSources uint64 `json:"imported_sources"`
+	ImportedEvents  uint64 `json:"imported_events"`
+	FailedSources   uint64 `json:"failed_sources"`
+	RejectedRecords uint64 `json:"rejected_records"`
+	RejectedSources uint64 `json:"sources_completed_with_rejections"`
 }
 
 // Current describes the active generation. It is left out while there is none.
@@ -117,7 +122,7 @@ type Current struct {
 	IndexedDocuments      *uint64 `json:"current_indexed_documents,omitempty"`
 	CompleteRecords       *uint64 `json:"current_complete_records,omitempty"`
 	RetainedRecords       *uint64 `json:"current_retained_records,omitempty"`
-	RejectedRecords       *uint64 `json:"current_rejected_records,omitempty"`
+	Rejected              *uint64 `json:"current_rejected_records,omitempty"`
 	IgnoredRecords        *uint64 `json:"current_ignored_records,omitempty"`
 	CertifiedBytes        *uint64 `json:"current_certified_source_bytes,omitempty"`
 	SourcesWithRejections *uint64 `json:"current_sources_with_rejections,omitempty"`
@@ -141,15 +146,9 @@ type ProviderRow struct {
 	Change              string  `json:"change"`
 	Routes              uint64  `json:"routes"`
 	FailedRoutes        uint64  `json:"failed_routes"`
-	SourceFiles         uint64  `json:"source_files"`
-	SourceBytes         uint64  `json:"source_bytes"`
-	ImportedSources     uint64  `json:"imported_sources"`
-	ImportedEvents      uint64  `json:"imported_events"`
-	FailedSources       uint64  `json:"failed_sources"`
-	RejectedRecords     uint64  `json:"rejected_records"`
-	RejectedSources     uint64  `json:"sources_completed_with_rejections"`
-	RequestID           string  `json:"daemon_request_id,omitempty"` // of a refresh in the background process
-	Request             *Owner  `json:"daemon_request_metadata,omitempty"`
+	Work
+	RequestID string `json:"daemon_request_id,omitempty"` // of a refresh in the background process
+	Request   *Owner `json:"daemon_request_metadata,omitempty"`
 }
 
 // PathRow is the row of an exact path.

@@ -48,7 +48,7 @@ func (r *run) useful() bool {
 
 // conclude sets outcome, scope and type from what failed and what was rejected.
 func (rep *Report) conclude(c counts, failures []*failure, useful bool) {
-	rejected, failed := c.rejected > 0, len(failures) > 0
+	rejected, failed := c.RejectedRecords > 0, len(failures) > 0
 	rep.FailureScope, rep.FailureType = scopeAndType(rejected, failed)
 	rep.Outcome = map[string]Outcome{
 		"none": Success, "record": WithRejections, "source": WithFailures, "record_and_source": WithRejectionsFailures,
@@ -56,7 +56,7 @@ func (rep *Report) conclude(c counts, failures []*failure, useful bool) {
 	if failed && !useful {
 		rep.Outcome = Failure
 	}
-	supported := func(f *failure) bool { return f.class != classUnsupported }
+	supported := func(f *failure) bool { return f.Class != classUnsupported }
 	if rep.Outcome == Failure && !slices.ContainsFunc(failures, supported) {
 		rep.FailureType = classUnsupported
 	}
@@ -96,12 +96,10 @@ func (r *run) change() string {
 func (r *run) fillTotals(t *Totals, c counts) {
 	t.Change = r.change()
 	t.RemovedSources, t.GoneSources = r.tally.removed, r.tally.gone
-	t.SourceFiles, t.SourceBytes, t.ImportedSources = c.files, c.bytes, c.imported
-	t.CompletedWithRejection, t.RejectedRecords = c.rejectedSources, c.rejected
-	t.Rejections.Sources, t.Rejections.RejectedRecords = c.rejectedSources, c.rejected
-	t.ImportedSessions, t.ImportedEvents, t.ImportedEdges = c.sessions, c.events, c.edges
+	t.Work = c.Work
+	t.Rejections.Sources, t.Rejections.RejectedRecords = c.RejectedSources, c.RejectedRecords
+	t.ImportedSessions, t.ImportedEdges = c.sessions, c.edges
 	t.SkippedSessions, t.SkippedEvents, t.Skipped = c.skipped, c.doubles, c.skipped+c.doubles
-	t.FailedSources = c.failed
 }
 
 // fillCurrent describes the generation that is active after the run.
@@ -138,7 +136,7 @@ func (r *run) fillCurrent(c *Current) error {
 	s := m.Stats
 	*c = Current{
 		Sources: &s.Sources, IndexedDocuments: &s.Events, CompleteRecords: &s.Complete, RetainedRecords: &s.Retained,
-		RejectedRecords: &s.Rejected, IgnoredRecords: &s.Ignored, CertifiedBytes: &s.CertifiedBytes, SourcesWithRejections: &with,
+		Rejected: &s.Rejected, IgnoredRecords: &s.Ignored, CertifiedBytes: &s.CertifiedBytes, SourcesWithRejections: &with,
 	}
 	if r.partial { // not all of them were looked at
 		c.SourcesWithRejections = nil
@@ -156,14 +154,12 @@ func optional(s string) *string {
 func (r *run) providerRow(p *provider, published core.Publication) *ProviderRow {
 	c := r.count(p.id)
 	row := &ProviderRow{
-		RowStatus: statusOf(c.rejected > 0, c.failed > 0), Provider: p.id,
+		RowStatus: statusOf(c.RejectedRecords > 0, c.FailedSources > 0), Provider: p.id,
 		SourceFormat: "provider_authoritative_all", PreviousGeneration: optional(published.Previous),
 		PublishedGeneration: optional(published.Generation), GenerationChanged: published.Generation != published.Previous,
-		Change: NoOp, Routes: c.routes, FailedRoutes: c.failedRoutes, SourceFiles: c.files, SourceBytes: c.bytes,
-		ImportedSources: c.imported, ImportedEvents: c.events, FailedSources: c.failed, RejectedRecords: c.rejected,
-		RejectedSources: c.rejectedSources,
+		Change: NoOp, Routes: c.routes, FailedRoutes: c.failedRoutes, Work: c.Work,
 	}
-	if c.imported > 0 {
+	if c.ImportedSources > 0 {
 		row.Change = Changed
 	}
 	return row
@@ -191,16 +187,16 @@ func (r *run) pathRow(rep *Report, published core.Publication) *PathRow {
 }
 
 func (f *failure) row() *FailureRow {
-	detail := f.detail
+	detail := f.Detail
 	if f.standing {
 		detail += " (unchanged since then, so it was not read again)"
 	}
 	row := &FailureRow{
 		RowStatus:      RowStatus{Status: string(Failure), FailureScope: "source", FailureType: "source_failure"},
-		SourceIdentity: f.identity, Provider: f.provider, Class: f.class, CarriedForward: f.carried, Selector: f.path, Detail: detail,
+		SourceIdentity: f.Source, Provider: f.provider, Class: f.Class, CarriedForward: f.Carried, Selector: f.Path, Detail: detail,
 		Error: f.provider + ": " + detail,
 	}
-	if f.class == classUnsupported {
+	if f.Class == classUnsupported {
 		row.FailureType = classUnsupported
 	}
 	return row
@@ -210,7 +206,7 @@ func (f *failure) row() *FailureRow {
 func (r *run) diagnostics() []Diagnostic {
 	var out []Diagnostic
 	for _, s := range r.tally.scans {
-		if s.failure != nil && s.failure.class != classMalformed || s.same {
+		if s.failure != nil && s.failure.Class != classMalformed || s.same {
 			continue
 		}
 		for _, d := range s.rejections {

@@ -33,12 +33,10 @@ func (r *run) manifest() *core.Manifest {
 
 // assignRoots gives every route the lineage of its named root.
 func (r *run) assignRoots() {
-	for _, p := range r.providers {
-		for _, s := range p.routes {
-			if s.Root != nil && r.identity(*s.Root) == identityNamed {
-				lineage := record.NamedRootLineage(p.id, s.Root.Name)
-				s.lineage = &lineage
-			}
+	for _, s := range r.routes {
+		if s.Root != nil && r.identity(*s.Root) == identityNamed {
+			lineage := record.NamedRootLineage(s.Provider, s.Root.Name)
+			s.lineage = &lineage
 		}
 	}
 }
@@ -60,11 +58,9 @@ func (r *run) identity(root config.Root) string {
 	if known := r.published(root); known != nil {
 		return known.Identity
 	}
-	for _, p := range r.providers {
-		for _, s := range p.routes {
-			if s.Root != nil && s.Root.Name == root.Name && !s.Additional {
-				return identityReleased
-			}
+	for _, s := range r.routes {
+		if s.Root != nil && s.Root.Name == root.Name && !s.Additional {
+			return identityReleased
 		}
 	}
 	return identityNamed
@@ -145,23 +141,19 @@ func configDigest(c *config.Config) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// routes returns the selected routes as they will be published. What lies outside the scope stays as it was, and so do explicit
+// publishedRoutes returns the selected routes as they will be published. What lies outside the scope stays as it was, and so do explicit
 // paths: they were chosen by the user and go only by a prune.
-func (r *run) routes() []core.Route {
+func (r *run) publishedRoutes() []core.Route {
 	var before []core.Route
 	if g := r.former(); g != nil {
 		before = g.Routes()
 	}
-	present := map[string]bool{}
 	var out []core.Route
-	for _, p := range r.providers {
-		for _, s := range p.routes {
-			out = append(out, s.publish(before, r.holds(s.ID), p.limited))
-			present[s.ID] = true
-		}
+	for _, s := range r.routes {
+		out = append(out, s.publish(before, r.holds(s.ID), r.owner(s.Provider).limited))
 	}
 	for _, b := range before {
-		if present[b.Identity] {
+		if r.routes[b.Identity] != nil {
 			continue
 		}
 		// Nothing is known about the routes of a provider that did not describe itself.
@@ -194,7 +186,7 @@ func (r *run) rename() {
 	r.renamed = map[string]string{}
 	for _, b := range m.Routes {
 		owner := r.owner(b.Provider)
-		if owner == nil || b.Authority == string(sources.Named) || r.lists(b.Identity) {
+		if owner == nil || b.Authority == string(sources.Named) || r.routes[b.Identity] != nil {
 			continue
 		}
 		var lineage record.Digest

@@ -88,6 +88,7 @@ type run struct {
 	certs     map[record.Digest]*known
 	stored    []*known // the same by source
 	providers []*provider
+	routes    map[string]*route // of all providers, by id
 	renamed   map[string]string // former id of a route that is called differently now -> present id
 	forgotten *retention.Forgotten
 	fresh     map[record.Digest]*item // listed sources that are not stored, each at the place that counts
@@ -103,7 +104,7 @@ type run struct {
 }
 
 func attempt(ctx context.Context, req *Request, m *meter, last bool) (report *Report, merge bool, err error) {
-	r := &run{req: req, meter: m, last: last, certs: map[record.Digest]*known{}}
+	r := &run{req: req, meter: m, last: last, certs: map[record.Digest]*known{}, routes: map[string]*route{}}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.close()
 	started := time.Now()

@@ -170,8 +170,8 @@ func (r *run) call(p *provider, scans []*scan) (int, error) {
 		return request, true
 	}
 	err := p.plugin.Scan(r.ctx, next, func(m *historyv1.ScanMessage) error {
-		source, ok := sourceOf(m)
-		if !ok || int64(source) >= sent.Load() {
+		source := sourceOf(m)
+		if m.GetMessage() == nil || int64(source) >= sent.Load() {
 			return errors.New("a message of no source")
 		}
 		if s := scans[source]; !s.ended {
@@ -212,18 +212,9 @@ func (r *run) request(s *scan) (*historyv1.ScanSource, error) {
 	return m, nil
 }
 
-func sourceOf(m *historyv1.ScanMessage) (uint32, bool) {
-	switch m := m.GetMessage().(type) {
-	case *historyv1.ScanMessage_Begin:
-		return m.Begin.GetSource(), true
-	case *historyv1.ScanMessage_Batch:
-		return m.Batch.GetSource(), true
-	case *historyv1.ScanMessage_End:
-		return m.End.GetSource(), true
-	case *historyv1.ScanMessage_Failure:
-		return m.Failure.GetSource(), true
-	}
-	return 0, false
+// sourceOf returns the ordinal that a message is about: one of the four is there, the others say 0.
+func sourceOf(m *historyv1.ScanMessage) uint32 {
+	return m.GetBegin().GetSource() | m.GetBatch().GetSource() | m.GetEnd().GetSource() | m.GetFailure().GetSource()
 }
 
 // message handles one message of a source that has not ended. Their order was checked where they arrived.
@@ -274,7 +265,7 @@ func (r *run) batch(s *scan, b *historyv1.Batch) {
 	}
 	s.mu.Unlock()
 	if n := min(b.GetReadBytes(), s.todo); n > s.read {
-		r.meter.bytes.Add(n - s.read)
+		r.meter.count(func(p *Progress) { p.Bytes += n - s.read })
 		s.read = n
 	}
 	if len(b.GetSessions()) == 0 && len(b.GetEvents()) == 0 {
@@ -361,9 +352,11 @@ func (r *run) convert(s *scan, b *historyv1.Batch, emit func(*record.Event) erro
 			return err
 		}
 	}
-	r.meter.spoken.Add(spoken)
-	r.meter.calls.Add(calls)
-	r.meter.events.Add(uint64(len(b.GetEvents())))
+	r.meter.count(func(p *Progress) {
+		p.Messages += spoken
+		p.ToolCalls += calls
+		r.meter.events += uint64(len(b.GetEvents()))
+	})
 	return nil
 }
 

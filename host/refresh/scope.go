@@ -94,7 +94,8 @@ func (r *run) discover() error {
 		}
 		for _, s := range routes {
 			if s.Provider == p.id {
-				p.routes = append(p.routes, &route{Route: s, index: -1})
+				r.routes[s.ID] = &route{Route: s, index: -1}
+				p.routes = append(p.routes, r.routes[s.ID])
 			}
 		}
 	}

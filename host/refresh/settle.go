@@ -22,7 +22,7 @@ func (r *run) settle(p *plan) error {
 	if err != nil {
 		return err
 	}
-	routes := r.routes()
+	routes := r.publishedRoutes()
 	r.tally.routes = routes
 	gone = append(gone, r.longAbsent(routes)...)
 	if r.rebuild {
@@ -96,7 +96,7 @@ func (r *run) confirm(absent []*known) ([]*known, error) {
 	}
 	vanished := map[record.Digest]*scan{}
 	for _, s := range r.tally.scans {
-		if s.failure != nil && s.failure.class == classVanished {
+		if s.failure != nil && s.failure.Class == classVanished {
 			doubtful[s.provider] = true
 			vanished[s.source] = s
 		}
@@ -147,16 +147,13 @@ func (r *run) owner(id string) *provider {
 
 // longAbsent returns the sources of automatic routes that were proven absent often enough.
 func (r *run) longAbsent(routes []core.Route) []*known {
-	absent, often := map[string]bool{}, map[string]bool{}
+	often := map[string]bool{}
 	for _, b := range routes {
 		often[b.Identity] = b.Absent >= absencesUntilGone
 	}
-	for _, owner := range r.providers {
-		for _, s := range owner.routes {
-			absent[s.ID] = often[s.ID] && !owner.limited && s.absent() && missing(s.Path)
-		}
-	}
-	return r.lacking(absent)
+	return r.lacking(func(s *route) bool {
+		return often[s.ID] && !r.owner(s.Provider).limited && s.absent() && missing(s.Path)
+	})
 }
 
 // carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing. What a damaged
@@ -187,10 +184,10 @@ func (r *run) carry() error {
 		}
 		r.log("provider %s: source %s cannot be carried over: %v", cert.Provider, cert.Source, err)
 		cert.dropped = true
-		r.tally.standing = append(r.tally.standing, &failure{
-			provider: cert.Provider, identity: cert.Source.String(), path: r.home(&cert.Certificate), class: classInternal,
-			detail: "its records in the damaged index cannot be read, and its file is not there to be read again",
-		})
+		r.tally.standing = append(r.tally.standing, &failure{provider: cert.Provider, ReceiptError: ReceiptError{
+			Source: cert.Source.String(), Path: r.home(&cert.Certificate), Class: classInternal,
+			Detail: "its records in the damaged index cannot be read, and its file is not there to be read again",
+		}})
 	}
 	return nil
 }
@@ -244,11 +241,9 @@ var stageNames = map[string]string{
 // and no file that was read vanished or shrank. One that only grew is certified as far as it was read. In the last attempt such a
 // file is published as it was read, and the next run sees the difference.
 func (r *run) recheck(ctx context.Context) error {
-	for _, p := range r.providers {
-		for _, s := range p.routes {
-			if s.absent() && !missing(s.Path) {
-				return errMoved
-			}
+	for _, s := range r.routes {
+		if s.absent() && !missing(s.Path) {
+			return errMoved
 		}
 	}
 	for _, home := range r.tally.lost {

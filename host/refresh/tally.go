@@ -32,7 +32,7 @@ func (r *run) failures() []*failure {
 			out = append(out, crash)
 		}
 		if p.failure != nil && r.scope.covers(p.id) {
-			p.failure.carried = r.stores(p.id)
+			p.failure.Carried = r.stores(p.id)
 			out = append(out, p.failure)
 			continue
 		}
@@ -49,7 +49,7 @@ func (r *run) failures() []*failure {
 		}
 	}
 	slices.SortFunc(sources, func(a, b *failure) int {
-		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.path, b.path))
+		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.Path, b.Path))
 	})
 	return append(out, sources...)
 }
@@ -59,20 +59,20 @@ func (r *run) stores(provider string) bool {
 }
 
 func (r *run) routeFailure(p *provider, s *route) *failure {
-	f := &failure{provider: s.Provider, identity: s.ID, path: s.Path, class: classUnreadable}
+	f := &failure{provider: s.Provider, ReceiptError: ReceiptError{Source: s.ID, Path: s.Path, Class: classUnreadable}}
 	switch {
 	case s.Status == sources.Unsupported && s.Authority != sources.Automatic:
-		f.class, f.detail = classUnsupported, "the place cannot be used; see ctx sources for the reason"
+		f.Class, f.Detail = classUnsupported, "the place cannot be used; see ctx sources for the reason"
 	case s.index < 0 || p.limited:
 		return nil
 	case s.state == historyv1.RouteEnd_STATE_UNREADABLE:
-		f.detail = "the place cannot be read; give yourself permission to read it and import again"
+		f.Detail = "the place cannot be read; give yourself permission to read it and import again"
 	case s.state == historyv1.RouteEnd_STATE_INCOMPLETE, s.state == historyv1.RouteEnd_STATE_UNSPECIFIED:
-		f.detail = s.unlisted()
+		f.Detail = s.unlisted()
 	default:
 		return nil
 	}
-	f.carried = r.holds(s.ID)
+	f.Carried = r.holds(s.ID)
 	return f
 }
 
@@ -101,7 +101,8 @@ func (s *route) unlisted() string {
 
 // counts of one provider or of the whole run.
 type counts struct {
-	routes, failedRoutes, files, bytes, imported, sessions, skipped, events, edges, doubles, failed, rejected, rejectedSources uint64
+	Work
+	routes, failedRoutes, sessions, skipped, edges, doubles uint64
 }
 
 // count adds up the scans of a provider ("" = of all).
@@ -111,27 +112,27 @@ func (r *run) count(provider string) counts {
 		if provider != "" && s.provider.id != provider {
 			continue
 		}
-		c.files++
-		c.bytes += s.read
+		c.SourceFiles++
+		c.SourceBytes += s.read
 		c.skipped += s.skipped
 		if s.stored != nil {
-			c.imported++
+			c.ImportedSources++
 			c.sessions += s.sessions
-			c.events += s.events
+			c.ImportedEvents += s.events
 			c.edges += s.edges
 			c.doubles += s.doubles
 		}
-		malformed := s.failure != nil && s.failure.class == classMalformed
+		malformed := s.failure != nil && s.failure.Class == classMalformed
 		if s.rejected > 0 && !s.lost && !s.same && (s.failure == nil || malformed) {
-			c.rejected += s.rejected
+			c.RejectedRecords += s.rejected
 			if s.failure == nil {
-				c.rejectedSources++
+				c.RejectedSources++
 			}
 		}
 	}
 	for _, f := range r.failures() {
 		if provider == "" || f.provider == provider {
-			c.failed++
+			c.FailedSources++
 		}
 	}
 	for _, p := range r.providers {

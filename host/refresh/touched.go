@@ -228,9 +228,7 @@ func (r *run) narrow(p *provider) (why string, err error) {
 	before := r.receipt.Providers[p.id]
 	for source, f := range before.remembered() {
 		if !looked[source] {
-			r.tally.standing = append(r.tally.standing, &failure{
-				provider: p.id, identity: source, path: f.Path, class: f.Class, detail: f.Detail, seen: f.Seen, carried: f.Carried, standing: true,
-			})
+			r.tally.standing = append(r.tally.standing, &failure{f, p.id, true})
 		}
 	}
 	return "", nil

@@ -269,10 +269,10 @@ func TestStaleAndFailed(t *testing.T) {
 	a := homeArchive(t) // the Codex session x has a route that is not selected: retained
 	lost := fixture.SourceID("", "second").String()
 	receipt := &refresh.Receipt{
-		Failed: 3, Stale: 1,
+		ReceiptCounts: refresh.ReceiptCounts{Failed: 3, Stale: 1},
 		Providers: map[string]refresh.ProviderReceipt{
-			"claude": {Failed: 1, Stale: 1, Failures: []refresh.ReceiptError{{Source: lost, Class: "unreadable"}}},
-			"cursor": {Failed: 2, Failures: []refresh.ReceiptError{{Source: "a", Class: "unreadable"}, {Source: "b", Class: "unreadable"}}},
+			"claude": {ReceiptCounts: refresh.ReceiptCounts{Failed: 1, Stale: 1}, Failures: []refresh.ReceiptError{{Source: lost, Class: "unreadable"}}},
+			"cursor": {ReceiptCounts: refresh.ReceiptCounts{Failed: 2}, Failures: []refresh.ReceiptError{{Source: "a", Class: "unreadable"}, {Source: "b", Class: "unreadable"}}},
 		},
 	}
 	s := service(a)
@@ -299,7 +299,7 @@ func TestStaleAndFailed(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, text, tt.want)
 		}
 	}
-	receipt.Providers["claude"] = refresh.ProviderReceipt{Failed: 17}
+	receipt.Providers["claude"] = refresh.ProviderReceipt{ReceiptCounts: refresh.ReceiptCounts{Failed: 17}}
 	got, err := s.Search(t.Context(), Request{Query: "x", SourceRoots: []string{"work"}})
 	if err != nil || got.Coverage.SourcesStale != nil || got.Coverage.SourcesFailed != nil {
 		t.Errorf("failures that are not all named: %+v, %v", got.Coverage, err)

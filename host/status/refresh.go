@@ -22,10 +22,10 @@ func observeRefresh(x *index, receipt *refresh.Receipt, err error) Refresh {
 	r.PublishedGeneration = receipt.Generation
 	r.GenerationMatches = x.open && receipt.Generation == x.id
 	r.SourceCount, r.CertifiedSourceCount, r.CertifiedSourceBytes = &receipt.Sources, &receipt.Certified, &receipt.CertifiedBytes
-	r.ScannedRoutes, r.UnsupportedRoutes = &receipt.ScannedRoutes, &receipt.Unsupported
+	r.ScannedRoutes, r.UnsupportedRoutes = &receipt.Routes, &receipt.Unsupported
 	r.SourceFailureTotal, r.RejectedRecordTotal = &receipt.Failed, &receipt.Rejected
 	r.Trigger = receipt.Trigger
-	r.TimingsMicros = timings(receipt.Timings)
+	r.TimingsMicros = &receipt.Timings
 	switch receipt.State {
 	case statePublished:
 		r.Status, r.Reason = "ready", ""
@@ -41,14 +41,4 @@ func observeRefresh(x *index, receipt *refresh.Receipt, err error) Refresh {
 		r.Reason = "refresh_state_unrecognized"
 	}
 	return r
-}
-
-func timings(t refresh.Timings) map[string]uint64 {
-	out := map[string]uint64{}
-	for name, us := range map[string]int64{
-		"discovery": t.Discovery, "inventory": t.Inventory, "scan": t.Scan, "publish": t.Publish, "total": t.Total,
-	} {
-		out[name] = uint64(max(us, 0))
-	}
-	return out
 }

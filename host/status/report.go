@@ -2,6 +2,7 @@ package status
 
 import (
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
 	"github.com/agenthistory/ctx/host/usage"
 )
 
@@ -78,32 +79,32 @@ type Policy struct {
 
 // Refresh is the state of the last refresh: ready, partial, pending, stale or unavailable.
 type Refresh struct {
-	Status               string            `json:"status"`
-	Reason               string            `json:"reason,omitempty"`
-	RequestState         string            `json:"request_state,omitempty"`
-	RequestID            string            `json:"request_id,omitempty"`
-	LogicalRequestID     string            `json:"logical_request_id,omitempty"`
-	LogicalPhase         string            `json:"logical_phase,omitempty"`
-	PhysicalAttemptID    string            `json:"physical_attempt_id,omitempty"`
-	PhysicalAttemptState string            `json:"physical_attempt_state,omitempty"`
-	OwnerRequestID       string            `json:"progress_owner_request_id,omitempty"`
-	OwnerAttemptState    string            `json:"progress_owner_attempt_state,omitempty"`
-	StructuredOutcome    string            `json:"structured_outcome,omitempty"`
-	PublishedGeneration  string            `json:"published_generation,omitempty"`
-	GenerationID         string            `json:"generation_id,omitempty"`
-	GenerationMatches    bool              `json:"generation_matches"`
-	Outcome              string            `json:"outcome,omitempty"`
-	SourceCount          *uint64           `json:"source_count,omitempty"`
-	CertifiedSourceCount *uint64           `json:"certified_source_count,omitempty"`
-	CertifiedSourceBytes *uint64           `json:"certified_source_bytes,omitempty"`
-	ScannedRoutes        *uint64           `json:"scanned_routes,omitempty"`
-	UnsupportedRoutes    *uint64           `json:"unsupported_routes,omitempty"`
-	TimingsMicros        map[string]uint64 `json:"timings_us,omitempty"`
-	Progress             any               `json:"progress,omitempty"`
-	Trigger              string            `json:"trigger,omitempty"`
-	LastError            string            `json:"last_error,omitempty"`
-	SourceFailureTotal   *uint64           `json:"source_failure_total,omitempty"`
-	RejectedRecordTotal  *uint64           `json:"rejected_record_total,omitempty"`
+	Status               string           `json:"status"`
+	Reason               string           `json:"reason,omitempty"`
+	RequestState         string           `json:"request_state,omitempty"`
+	RequestID            string           `json:"request_id,omitempty"`
+	LogicalRequestID     string           `json:"logical_request_id,omitempty"`
+	LogicalPhase         string           `json:"logical_phase,omitempty"`
+	PhysicalAttemptID    string           `json:"physical_attempt_id,omitempty"`
+	PhysicalAttemptState string           `json:"physical_attempt_state,omitempty"`
+	OwnerRequestID       string           `json:"progress_owner_request_id,omitempty"`
+	OwnerAttemptState    string           `json:"progress_owner_attempt_state,omitempty"`
+	StructuredOutcome    string           `json:"structured_outcome,omitempty"`
+	PublishedGeneration  string           `json:"published_generation,omitempty"`
+	GenerationID         string           `json:"generation_id,omitempty"`
+	GenerationMatches    bool             `json:"generation_matches"`
+	Outcome              string           `json:"outcome,omitempty"`
+	SourceCount          *uint64          `json:"source_count,omitempty"`
+	CertifiedSourceCount *uint64          `json:"certified_source_count,omitempty"`
+	CertifiedSourceBytes *uint64          `json:"certified_source_bytes,omitempty"`
+	ScannedRoutes        *uint64          `json:"scanned_routes,omitempty"`
+	UnsupportedRoutes    *uint64          `json:"unsupported_routes,omitempty"`
+	TimingsMicros        *refresh.Timings `json:"timings_us,omitempty"`
+	Progress             any              `json:"progress,omitempty"`
+	Trigger              string           `json:"trigger,omitempty"`
+	LastError            string           `json:"last_error,omitempty"`
+	SourceFailureTotal   *uint64          `json:"source_failure_total,omitempty"`
+	RejectedRecordTotal  *uint64          `json:"rejected_record_total,omitempty"`
 }
 
 // Semantic is the state of semantic search: disabled, pending, ready or unavailable.

@@ -206,7 +206,7 @@ func TestRefreshStates(t *testing.T) {
 		"published":     {open, &refresh.Receipt{State: "published", Outcome: refresh.Success, Generation: "g1"}, nil, "ready ", true},
 		"rejections":    {open, &refresh.Receipt{State: "published", Outcome: refresh.WithRejections, Generation: "g1"}, nil, "ready ", true},
 		"other since":   {open, &refresh.Receipt{State: "published", Outcome: refresh.Success, Generation: "g0"}, nil, "ready ", false},
-		"failures":      {open, &refresh.Receipt{State: "published", Outcome: refresh.WithFailures, Failed: 2}, nil, "partial completed_with_source_failures", false},
+		"failures":      {open, &refresh.Receipt{State: "published", Outcome: refresh.WithFailures, ReceiptCounts: refresh.ReceiptCounts{Failed: 2}}, nil, "partial completed_with_source_failures", false},
 		"failed":        {open, &refresh.Receipt{State: "failed"}, nil, "stale core_refresh_failed", false},
 		"failed, empty": {closed, &refresh.Receipt{State: "failed"}, nil, "unavailable core_refresh_failed", false},
 		"unknown state": {open, &refresh.Receipt{State: "dreaming"}, nil, "unavailable refresh_state_unrecognized", false},
@@ -244,7 +244,7 @@ func TestFindings(t *testing.T) {
 	if r.Semantic.Status != "unavailable" || r.Semantic.ConfigSource != "config" || r.Daemon.Status != "stale_lock" {
 		t.Errorf("semantic %+v, daemon %s", r.Semantic, r.Daemon.Status)
 	}
-	r.Refresh = observeRefresh(&index{open: true}, &refresh.Receipt{State: "published", Failed: 3, Outcome: refresh.WithFailures}, nil)
+	r.Refresh = observeRefresh(&index{open: true}, &refresh.Receipt{State: "published", Outcome: refresh.WithFailures, ReceiptCounts: refresh.ReceiptCounts{Failed: 3}}, nil)
 	if text := strings.Join(r.Findings(), "\n"); !strings.Contains(text, ": 3;") {
 		t.Errorf("no finding about failed sources in %s", text)
 	}
