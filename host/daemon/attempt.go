@@ -275,7 +275,7 @@ func (d *daemon) conclude(a *attempt) {
 	switch {
 	case a.err != nil:
 		a.State, a.Outcome, a.LastError = stateFailed, fault.Code(a.err), fault.From(a.err).Message
-		reply.Fault = wrongOf(a.err)
+		reply.Fault = fault.From(a.err)
 		if errors.Is(a.err, context.Canceled) || d.ctx.Err() != nil {
 			d.requeue(a)
 			return

@@ -302,7 +302,7 @@ func (c *Control) exchange(ctx context.Context, q call, on func(answer)) error {
 			return unreachable(ctx, err)
 		}
 		if a.Fault != nil {
-			return a.Fault.fault()
+			return a.Fault
 		}
 		if on(a); a.End {
 			return nil

@@ -414,7 +414,7 @@ func TestWhoMayStartOne(t *testing.T) {
 		started time.Duration
 		want    bool
 	}{{-time.Second, false}, {-time.Minute, true}, {time.Hour, true}} { // the last one: the clock was set back
-		if err := p.write(state{Status: "running", Crashes: maxCrashes, StartedAtMS: time.Now().Add(tt.started).UnixMilli()}); err != nil {
+		if err := p.write(state{Status: "running", Crashes: maxCrashes, Identity: Identity{StartedAtMS: time.Now().Add(tt.started).UnixMilli()}}); err != nil {
 			t.Fatal(err)
 		}
 		if w.recoverable() != tt.want {
@@ -438,7 +438,7 @@ func TestStaleLock(t *testing.T) {
 	mkdir(t, p.dir())
 	write(t, p.lock(), "")
 	write(t, p.defaultSocket(), "") // what a killed daemon leaves behind
-	if err := p.write(state{Status: "running", PID: 1, Address: p.defaultSocket()}); err != nil {
+	if err := p.write(state{Status: "running", Identity: Identity{PID: 1, Address: p.defaultSocket()}}); err != nil {
 		t.Fatal(err)
 	}
 	if d, _ := w.Observe(context.Background()); d.Status != "stale_lock" || d.Running || d.LockIdentity.Active {
@@ -483,7 +483,7 @@ func TestStrangeCallers(t *testing.T) {
 
 func TestHealthFitsIntoALine(t *testing.T) {
 	t.Parallel()
-	d := &daemon{watcher: &watcher{}, schedule: newSchedule(), started: time.Now()}
+	d := &daemon{watcher: &watcher{}, schedule: newSchedule()}
 	for range 64 {
 		d.routes = append(d.routes, d.routes...)
 		d.polled = append(d.polled, &polled{Polled: Polled{"claude", "/" + strings.Repeat("long/", 100), "it has too many directories to watch"}})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ func (d *daemon) converse(conn net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	if c.Protocol != protocol && c.Op != opStop {
-		send(conn, answer{Fault: wrongOf(otherVersion()), End: true})
+		send(conn, answer{Fault: fault.From(otherVersion()), End: true})
 		return
 	}
 	switch c.Op {
@@ -61,7 +60,7 @@ func (d *daemon) converse(conn net.Conn) {
 	case opRefresh, opFollow:
 		d.accompany(conn, c)
 	default:
-		send(conn, answer{Fault: wrongOf(fault.New(fault.InvalidRequest, "unknown call")), End: true})
+		send(conn, answer{Fault: fault.From(fault.New(fault.InvalidRequest, "unknown call")), End: true})
 	}
 }
 
@@ -136,7 +135,7 @@ func (d *daemon) accompany(conn net.Conn, c call) {
 		}
 	})
 	if err != nil {
-		send(conn, answer{Fault: wrongOf(err), End: true})
+		send(conn, answer{Fault: fault.From(err), End: true})
 		return
 	}
 	if c.Detach {
@@ -180,8 +179,7 @@ func send(conn net.Conn, a answer) bool {
 func (d *daemon) health() *Health {
 	now := time.Now()
 	h := &Health{
-		PID: os.Getpid(), Version: d.Version, Contract: contract(), Address: d.address, StartMode: d.StartMode, Trigger: d.Trigger,
-		StartedAtMS: d.started.UnixMilli(), NowMS: now.UnixMilli(), Supervised: d.Trigger == service, Pending: len(d.pending), Last: d.latest,
+		Identity: d.identity, Contract: contract(), NowMS: now.UnixMilli(), Supervised: d.Trigger == service, Pending: len(d.pending), Last: d.latest,
 		Marked: d.schedule.marked(), Retrying: d.schedule.waiting(now), Merging: d.merge != nil, Config: d.reload, Ending: d.ending != "",
 		Blocked: d.schedule.blocked.wait > 0,
 		Watch:   d.watching(),

@@ -99,14 +99,9 @@ func (p place) gone(lock *os.File) bool {
 
 // state is the content of status.json: where a living daemon listens, and what is left to tell of a dead one.
 type state struct {
-	SchemaVersion int      `json:"schema_version"`
-	Status        string   `json:"status"` // running, completed, stopped
-	PID           int      `json:"pid"`
-	Version       string   `json:"version"`
-	Address       string   `json:"address,omitempty"` // of the endpoint, while running
-	StartMode     string   `json:"start_mode"`        // auto, manual
-	Trigger       string   `json:"trigger_command,omitempty"`
-	StartedAtMS   int64    `json:"started_at_ms"`
+	SchemaVersion int    `json:"schema_version"`
+	Status        string `json:"status"` // running, completed, stopped
+	Identity
 	HeartbeatAtMS int64    `json:"heartbeat_at_ms"`
 	FinishedAtMS  int64    `json:"finished_at_ms,omitempty"`
 	LastError     string   `json:"last_error,omitempty"`

@@ -69,10 +69,9 @@ type daemon struct {
 	place    place
 	lock     *os.File
 	listener net.Listener
-	address  string
+	identity Identity
 	ctx      context.Context
 	cancel   context.CancelFunc
-	started  time.Time
 	tasks    chan func()
 	over     chan struct{} // closed when the loop has ended
 	conns    sync.WaitGroup
@@ -117,9 +116,10 @@ type merge struct {
 // daemon lives, daemon_disabled in manual mode without Force, resource_unavailable when the data root cannot be written.
 func Run(ctx context.Context, opt Options) error {
 	d := &daemon{
-		Options: opt, place: place{opt.DataRoot}, started: time.Now(), tasks: make(chan func()), over: make(chan struct{}),
+		Options: opt, place: place{opt.DataRoot}, tasks: make(chan func()), over: make(chan struct{}),
 		schedule: newSchedule(), followers: map[*follower]bool{}, active: time.Now(),
 	}
+	d.identity = Identity{PID: os.Getpid(), Version: d.Version, StartMode: d.StartMode, Trigger: d.Trigger, StartedAtMS: time.Now().UnixMilli()}
 	d.pointless, d.around = cmp.Or(d.pointless, pointless), cmp.Or(d.around, lookAround)
 	if d.Poll <= 0 {
 		d.Poll = pollEvery
@@ -174,12 +174,12 @@ func (d *daemon) open() (err error) {
 			d.lock.Close()
 		}
 	}()
-	if d.address, err = d.place.socket(); err == nil {
-		_ = os.Remove(d.address) // of a dead daemon: the lock is ours
-		d.listener, err = net.Listen("unix", d.address)
+	if d.identity.Address, err = d.place.socket(); err == nil {
+		_ = os.Remove(d.identity.Address) // of a dead daemon: the lock is ours
+		d.listener, err = net.Listen("unix", d.identity.Address)
 	}
 	if err == nil {
-		err = os.Chmod(d.address, 0o600)
+		err = os.Chmod(d.identity.Address, 0o600)
 	}
 	if err != nil {
 		return fault.Wrap(err, fault.ResourceUnavailable, "the background process cannot listen: %v", err)
@@ -205,10 +205,7 @@ func (d *daemon) keep(status string) {
 	if d.vanished {
 		return
 	}
-	s := state{
-		Status: status, PID: os.Getpid(), Version: d.Version, Address: d.address, StartMode: d.StartMode, Trigger: d.Trigger,
-		StartedAtMS: d.started.UnixMilli(), HeartbeatAtMS: time.Now().UnixMilli(), Crashes: d.crashes,
-	}
+	s := state{Status: status, Identity: d.identity, HeartbeatAtMS: time.Now().UnixMilli(), Crashes: d.crashes}
 	if s.Last = d.latest; s.Last != nil {
 		s.LastError = s.Last.LastError
 	}
@@ -287,10 +284,10 @@ func (d *daemon) close() {
 	}
 	d.listener.Close()
 	for f := range d.followers {
-		f.end(answer{Fault: wrongOf(fault.New(endingCode, "the background process ended").WithRetry(true)), End: true})
+		f.end(answer{Fault: fault.From(fault.New(endingCode, "the background process ended").WithRetry(true)), End: true})
 	}
 	d.conns.Wait()
-	_ = os.Remove(d.address)
+	_ = os.Remove(d.identity.Address)
 	d.keep(d.ending)
 	d.log("background process ended: %s", d.ending)
 }

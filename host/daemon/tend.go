@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -170,10 +171,7 @@ func (d *daemon) look() {
 func sumOf(routes []sources.Route) uint64 {
 	var total uint64
 	for _, r := range routes {
-		total = total*31 + fingerprint(r.Path)
-		for _, c := range []byte(r.ID) {
-			total = total*31 + uint64(c)
-		}
+		total = total*31 + fingerprint(r.Path) + maphash.String(seed, r.ID)
 	}
 	return total
 }

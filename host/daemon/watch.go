@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"hash/maphash"
 	"io/fs"
 	"maps"
 	"os"
@@ -323,24 +324,25 @@ func (w *watcher) count() int {
 	return len(w.dirs)
 }
 
+// seed makes the fingerprints of this process.
+var seed = maphash.MakeSeed()
+
+// seen is what a refresh could see of a file.
+type seen struct {
+	name       string
+	time, size int64
+}
+
 // fingerprint sums up names, sizes and times below a path. Equal fingerprints mean that nothing changed that a refresh could see.
 func fingerprint(path string) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
-	sum := uint64(offset)
-	mix := func(v uint64) {
-		for range 8 {
-			sum = (sum ^ v&0xff) * prime
-			v >>= 8
-		}
-	}
+	var sum maphash.Hash
+	sum.SetSeed(seed)
 	add := func(name string, info fs.FileInfo) {
-		for i := range len(name) {
-			sum = (sum ^ uint64(name[i])) * prime
+		size := info.Size()
+		if info.IsDir() {
+			size = 0
 		}
-		mix(uint64(info.ModTime().UnixNano()))
-		if !info.IsDir() {
-			mix(uint64(info.Size()))
-		}
+		maphash.WriteComparable(&sum, seen{name, info.ModTime().UnixNano(), size})
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -352,7 +354,7 @@ func fingerprint(path string) uint64 {
 				add(suffix, info)
 			}
 		}
-		return sum
+		return sum.Sum64()
 	}
 	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -363,5 +365,5 @@ func fingerprint(path string) uint64 {
 		}
 		return nil
 	})
-	return sum
+	return sum.Sum64()
 }

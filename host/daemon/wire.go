@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"slices"
+
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
@@ -75,12 +77,8 @@ func SurroundingsOf(e config.Environment) *Surroundings {
 
 // environment lays the surroundings over the environment of this process; controls of ctx stay those of the daemon.
 func (s *Surroundings) environment(own func(string) (string, bool), like config.Environment) config.Environment {
-	known := map[string]bool{}
-	for _, name := range config.ProviderVariables {
-		known[name] = true
-	}
 	return config.NewEnvironment(like.Platform, s.Home, s.WorkDir, like.UserID, func(name string) (string, bool) {
-		if known[name] {
+		if slices.Contains(config.ProviderVariables, name) {
 			value, ok := s.Variables[name]
 			return value, ok
 		}
@@ -142,29 +140,34 @@ type Attempt struct {
 	Looked map[string]string `json:"looked_at,omitempty"`
 }
 
+// Identity says which daemon it is, while it lives and afterwards.
+type Identity struct {
+	PID         int    `json:"pid"`
+	Version     string `json:"version"`
+	Address     string `json:"address,omitempty"` // of the endpoint, while running
+	StartMode   string `json:"start_mode"`        // auto, manual
+	Trigger     string `json:"trigger_command,omitempty"`
+	StartedAtMS int64  `json:"started_at_ms"`
+}
+
 // Health is what a living daemon says about itself.
 type Health struct {
-	PID         int               `json:"pid"`
-	Version     string            `json:"version"`
-	Contract    string            `json:"contract"`
-	Address     string            `json:"address"`
-	StartMode   string            `json:"start_mode"`
-	Trigger     string            `json:"trigger_command,omitempty"`
-	StartedAtMS int64             `json:"started_at_ms"`
-	NowMS       int64             `json:"now_ms"`
-	Supervised  bool              `json:"supervised"`
-	Running     *Attempt          `json:"running,omitempty"`
-	Last        *Attempt          `json:"last,omitempty"`
-	Pending     int               `json:"pending"` // requests that wait
-	Marked      []string          `json:"marked,omitempty"`
-	Retrying    map[string]int64  `json:"retry_in_ms,omitempty"`
-	Standing    Standing          `json:"standing"`
-	Progress    *refresh.Progress `json:"progress,omitempty"`
-	Blocked     bool              `json:"blocked,omitempty"` // the last attempt failed as a whole; the next one waits
-	Merging     bool              `json:"merging"`
-	Watch       Watch             `json:"watch"`
-	Config      Reload            `json:"config"`
-	Ending      bool              `json:"ending,omitempty"` // it hands over or stops; whoever needs a daemon starts the next one
+	Identity
+	Contract   string            `json:"contract"`
+	NowMS      int64             `json:"now_ms"`
+	Supervised bool              `json:"supervised"`
+	Running    *Attempt          `json:"running,omitempty"`
+	Last       *Attempt          `json:"last,omitempty"`
+	Pending    int               `json:"pending"` // requests that wait
+	Marked     []string          `json:"marked,omitempty"`
+	Retrying   map[string]int64  `json:"retry_in_ms,omitempty"`
+	Standing   Standing          `json:"standing"`
+	Progress   *refresh.Progress `json:"progress,omitempty"`
+	Blocked    bool              `json:"blocked,omitempty"` // the last attempt failed as a whole; the next one waits
+	Merging    bool              `json:"merging"`
+	Watch      Watch             `json:"watch"`
+	Config     Reload            `json:"config"`
+	Ending     bool              `json:"ending,omitempty"` // it hands over or stops; whoever needs a daemon starts the next one
 }
 
 // Watch says how changes are noticed.
@@ -195,28 +198,8 @@ type answer struct {
 	Standing *Standing       `json:"standing,omitempty"`
 	Progress *Progress       `json:"progress,omitempty"`
 	Report   *refresh.Report `json:"report,omitempty"`
-	Fault    *wrong          `json:"fault,omitempty"`
+	Fault    *fault.Error    `json:"fault,omitempty"`
 	End      bool            `json:"end,omitempty"`
-}
-
-// wrong is a fault on its way.
-type wrong struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Hint    string         `json:"hint,omitempty"`
-	Retry   *bool          `json:"retry,omitempty"`
-	Fields  map[string]any `json:"fields,omitempty"`
-}
-
-func wrongOf(err error) *wrong {
-	f := fault.From(err)
-	return &wrong{Code: f.Code, Message: f.Message, Hint: f.Hint, Retry: f.Retryable, Fields: f.Fields}
-}
-
-func (w *wrong) fault() error {
-	f := fault.New(w.Code, "%s", w.Message)
-	f.Hint, f.Retryable, f.Fields = w.Hint, w.Retry, w.Fields
-	return f
 }
 
 // contract names what this program can read and write.

@@ -105,19 +105,11 @@ func (r *run) blame(s *scan, err error) {
 
 // oneLine makes a sentence of a provider fit for a report: one line, bounded, valid text.
 func oneLine(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return ' '
 		}
 		return c
-	}, text))
-	for len(text) > maxDetail {
-		cut := maxDetail
-		for cut > 0 && text[cut]&0xc0 == 0x80 {
-			cut--
-		}
-		text = text[:cut]
-	}
-	return text
+	}, strings.ToValidUTF8(text, "\uFFFD")))
+	return strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
 }
