@@ -278,6 +278,18 @@ func (g *Generation) decodeCertificate(c *Certificate, source record.Digest, b [
 	return nil
 }
 
+// SourceState returns the state of a source; one that is unknown counts as present.
+func (g *Generation) SourceState(source record.Digest) (State, error) {
+	if g.manifest.Stats.GoneSources == 0 {
+		return Present, nil // the usual case costs no look-up
+	}
+	c, err := g.Certificate(source)
+	if err != nil || c == nil {
+		return Present, err
+	}
+	return c.State, nil
+}
+
 // Certificates calls visit with every certificate, by source digest, until it returns an error. The certificate is reused between
 // calls; its byte slices may be kept.
 func (g *Generation) Certificates(visit func(*Certificate) error) error {

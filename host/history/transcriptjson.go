@@ -4,7 +4,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/record"
 )
@@ -59,7 +58,7 @@ func (t *Transcript) writeRows(w io.Writer, before func([]byte) []byte, tail str
 // appendTranscript appends the session_transcript object up to its first event.
 func (s *Session) appendTranscript(dst []byte, mode Mode) []byte {
 	dst = s.appendHead(append(dst, `{"schema_version":1,"target":"session","payload_type":"session_transcript"`...), mode)
-	dst = record.AppendSession(append(dst, `,"format":"json","session":`...), s.Session, recordState(s.SourceState))
+	dst = record.AppendSession(append(dst, `,"format":"json","session":`...), s.Session, s.SourceState)
 	return append(dst, `,"events":[`...)
 }
 
@@ -96,11 +95,4 @@ func tooLarge(event record.Digest, size, most int) error {
 		With("ctx_event_id", event.String()).With("actual_bytes", size).With("maximum_bytes", most).
 		With("remediation", "ask for a smaller window, a narrower mode, or list the event with --content text or none").
 		WithHint("Use a smaller window or a narrower mode")
-}
-
-func recordState(state string) record.SourceState {
-	if state == core.Gone.String() {
-		return record.SourceGone
-	}
-	return record.SourcePresent
 }

@@ -143,19 +143,11 @@ func (v *View) sourceState(source record.Digest) (string, error) {
 	if state, ok := v.states[source]; ok {
 		return state, nil
 	}
-	if v.gen.Manifest().Stats.GoneSources == 0 {
-		return core.Present.String(), nil // the usual case costs no look-up
+	state, err := v.gen.SourceState(source)
+	if err == nil {
+		v.states[source] = state.String()
 	}
-	cert, err := v.gen.Certificate(source)
-	if err != nil {
-		return "", err
-	}
-	state := core.Present.String()
-	if cert != nil {
-		state = cert.State.String()
-	}
-	v.states[source] = state
-	return state, nil
+	return state.String(), err
 }
 
 func idText(d *record.Digest) string {

@@ -114,11 +114,11 @@ func TestSessionObject(t *testing.T) {
 	want := `{"id":"` + sessionUUID + `","item_id":"` + sessionUUID + `","ctx_session_id":"` + sessionUUID + `","record_type":"session","title":"T",` +
 		`"source_state":"gone","provider":"claude","provider_session_id":"root","source_format":"claude_projects_jsonl_tree",` +
 		`"parent_ctx_session_id":"` + parentUUID + `","session_relationship":"forked","agent_scope":"primary"}`
-	if got := string(AppendSession(nil, s, SourceGone)); got != want {
+	if got := string(AppendSession(nil, s, "gone")); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	s.Meta.CWD = ""
-	if got := string(AppendSession(nil, s, SourcePresent)); !strings.Contains(got, `"source_state":"present","workspace_label":"-w"`) {
+	if got := string(AppendSession(nil, s, "present")); !strings.Contains(got, `"source_state":"present","workspace_label":"-w"`) {
 		t.Errorf("no label without a directory: %s", got)
 	}
 }

@@ -81,7 +81,7 @@ func (w *writer) exclusion(e *Event) {
 
 // AppendSession appends the session object of show. Members without a value are left out; the label of the workspace is given only
 // when no directory is known.
-func AppendSession(dst []byte, s *Session, state SourceState) []byte {
+func AppendSession(dst []byte, s *Session, state string) []byte {
 	w := writer{buf: dst}
 	w.open()
 	w.uuid("id", s.ID)
@@ -89,7 +89,7 @@ func AppendSession(dst []byte, s *Session, state SourceState) []byte {
 	w.uuid("ctx_session_id", s.ID)
 	w.text("record_type", "session")
 	w.optionalText("title", s.Meta.Title)
-	w.text("source_state", state.String())
+	w.text("source_state", state)
 	if s.Meta.CWD == "" {
 		w.optionalText("workspace_label", s.Meta.WorkspaceLabel)
 	}

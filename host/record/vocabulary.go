@@ -203,18 +203,6 @@ var policyNames = [policyStates]string{"selected", "redacted", "omitted"}
 // String returns the name of the state.
 func (p PolicyStatus) String() string { return name(policyNames[:], uint8(p)) }
 
-// SourceState tells whether the source of a session is still on disk.
-type SourceState uint8
-
-// Source states.
-const (
-	SourcePresent SourceState = iota
-	SourceGone
-)
-
-// String returns present or gone.
-func (s SourceState) String() string { return name([]string{"present", "gone"}, uint8(s)) }
-
 // ContentProjection says how much of an event a range row holds.
 type ContentProjection uint8
 

@@ -75,7 +75,7 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 		importance, more := row.Score, found.matches-1
 		row.SessionImportance, row.MoreMatches = &importance, &more
 	}
-	state, err := sourceState(r.gen, s.Source)
+	state, err := r.gen.SourceState(s.Source)
 	if err != nil {
 		return err
 	}
@@ -92,17 +92,6 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 	row.Readable = readable(w.text.Text, part)
 	row.Commands = r.commands(row.SessionID, row.EventID)
 	return nil
-}
-
-func sourceState(gen *core.Generation, source record.Digest) (core.State, error) {
-	if gen.Manifest().Stats.GoneSources == 0 {
-		return core.Present, nil // the usual case costs no look-up
-	}
-	cert, err := gen.Certificate(source)
-	if err != nil || cert == nil {
-		return core.Present, err
-	}
-	return cert.State, nil
 }
 
 // describe fills the members that come from the record and its session alone.
