@@ -26,6 +26,7 @@ test: ## all tests, offline
 
 conformance: build plugins ## the provider kit against the real executables
 	for p in $(PLUGINS); do $(GO) test -count=1 -run Conformance ./plugins/$$p/... || exit 1; done
+	cd examples/provider-notes && $(GO) test -count=1 .
 
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

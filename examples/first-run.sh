@@ -23,6 +23,7 @@ if [ "${sample:-}" = yes ]; then
   printf '%s\n' "$imported" | sed '/^Next$/,$d' # what to do next with the sample is told below
 else
   "$ctx" setup --wait
+  "$ctx" index wait --timeout-seconds 3600 >/dev/null 2>&1 || "$ctx" import --all # no background process may be started here
   echo
 fi
 echo "\$ ctx search \"$query\" --limit 3"
