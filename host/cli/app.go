@@ -114,9 +114,16 @@ func (a *App) root() *cobra.Command {
 	flags.Var(toggle(&a.quiet), "quiet", "hide successful text of setup and status, never errors, JSON or other results")
 	flags.Lookup("quiet").NoOptDefVal = "true"
 	flags.Lookup("quiet").DefValue = "false"
-	for _, add := range a.commands() {
-		root.AddCommand(add)
+	for _, part := range a.commands() {
+		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title})
+		for _, cmd := range part.commands {
+			cmd.GroupID = part.title
+			root.AddCommand(cmd)
+		}
 	}
+	root.AddCommand(a.providerCommand())
+	root.SetHelpCommandGroupID(helpTitle)
+	root.SetCompletionCommandGroupID(helpTitle)
 	wrapHelp(root)
 	return root
 }
@@ -126,10 +133,21 @@ and gives exact recall: search, the transcript behind every hit, stable ids. Not
 
 ctx alone tells what it would index on this machine, or how the index stands.`
 
-func (a *App) commands() []*cobra.Command {
-	return []*cobra.Command{
-		a.setupCommand(), a.importCommand(), a.indexCommand(), a.daemonCommand(), a.sourcesCommand(), a.forgetCommand(), a.statusCommand(), a.statsCommand(), a.searchCommand(), a.showCommand(),
-		a.listCommand(), a.locateCommand(), a.resumeCommand(), a.doctorCommand(), a.exportCommand(), a.pluginsCommand(), a.integrationsCommand(), a.docsCommand(), a.mcpCommand(), a.providerCommand(),
+const helpTitle = "Help"
+
+// part is a part of the help of ctx.
+type part struct {
+	title    string
+	commands []*cobra.Command
+}
+
+func (a *App) commands() []part {
+	return []part{
+		{"Find and read", []*cobra.Command{a.searchCommand(), a.listCommand(), a.showCommand(), a.locateCommand(), a.resumeCommand(), a.exportCommand()}},
+		{"The index", []*cobra.Command{a.setupCommand(), a.importCommand(), a.indexCommand(), a.daemonCommand(), a.sourcesCommand(), a.forgetCommand()}},
+		{"How it stands", []*cobra.Command{a.statusCommand(), a.doctorCommand(), a.statsCommand()}},
+		{"Agents and plugins", []*cobra.Command{a.integrationsCommand(), a.mcpCommand(), a.pluginsCommand()}},
+		{helpTitle, []*cobra.Command{a.docsCommand()}},
 	}
 }
 
@@ -147,7 +165,11 @@ func usage(cmd *cobra.Command, text string) error {
 }
 
 func missingCommand(cmd *cobra.Command) error {
-	return usage(cmd, cmd.CommandPath()+" needs a command; see "+cmd.CommandPath()+" --help")
+	what := "a command: "
+	if takesID(cmd) {
+		what = "an id, or a command: "
+	}
+	return usage(cmd, cmd.CommandPath()+" needs "+what+strings.Join(commandNames(cmd), ", "))
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
@@ -199,7 +221,7 @@ func exclusive(cmd *cobra.Command, names ...string) error {
 
 // group is a command that only holds others.
 func group(use, short string, inner ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use + " COMMAND", DisableFlagsInUseLine: true, Short: short, Args: noArguments,
+	cmd := &cobra.Command{Use: use + onlyHolds, DisableFlagsInUseLine: true, Short: short, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return missingCommand(cmd) }}
 	cmd.AddCommand(inner...)
 	return cmd

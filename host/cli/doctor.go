@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/refresh"
 	"github.com/agenthistory/ctx/host/status"
 )
 
@@ -18,6 +20,9 @@ type diagnosis struct {
 	Daemon        status.Daemon   `json:"daemon"`
 	Upgrade       *status.Upgrade `json:"upgrade"`
 	Deep          *deepCheck      `json:"deep,omitempty"`
+
+	skipped []*refresh.RejectionRow
+	short   func(path string) string
 }
 
 // deepCheck says what --deep has read.
@@ -40,7 +45,12 @@ read again, and the answer says what was checked.`,
 			return nil, err
 		}
 		d := &diagnosis{SchemaVersion: 1, Findings: append([]string{}, report.Findings()...), SourceEpoch: report,
-			Daemon: report.Daemon, Upgrade: report.Upgrade}
+			Daemon: report.Daemon, Upgrade: report.Upgrade, short: s.shortPath}
+		if report.Initialized && positive(report.Refresh.RejectedRecordTotal) != "" {
+			if d.skipped, err = s.skipped(cmd.Context()); err != nil {
+				d.Findings = append(d.Findings, fault.From(err).Message)
+			}
+		}
 		if deep && report.Lexical.Reason != "generation_not_published" {
 			if d.Deep, err = s.deepCheck(cmd); err != nil {
 				return nil, err
@@ -87,6 +97,7 @@ func printDiagnosis(p *page, d *diagnosis) {
 		}
 		p.section("Checked", fields...)
 	}
+	printSkipped(p, d.short, d.skipped)
 	r := d.SourceEpoch
 	p.section("Configuration", field{"Root", r.DataRoot}, field{"Config", r.ConfigPath}, field{"Index", r.Lexical.Status},
 		field{"Generation", r.Lexical.GenerationID}, field{"Program", version})

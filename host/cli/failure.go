@@ -108,6 +108,10 @@ func (a *App) complain(m mark, text string) {
 func printUsage(a *App, e *usageError) {
 	a.complain(markFailed, e.Error())
 	if e.cmd != nil {
-		fmt.Fprintf(a.Stderr, "\nUsage: %s\nSee %s --help\n", e.cmd.UseLine(), e.cmd.CommandPath())
+		line := e.cmd.UseLine()
+		if e.cmd.HasSubCommands() {
+			line = e.cmd.CommandPath() + onlyHolds
+		}
+		fmt.Fprintf(a.Stderr, "\nUsage: %s\nSee %s --help\n", line, e.cmd.CommandPath())
 	}
 }

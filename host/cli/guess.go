@@ -86,14 +86,33 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return err
 }
 
-func unknownWord(cmd *cobra.Command, word string) error {
-	var names []string
+// commandNames are the commands below one that help shows.
+func commandNames(cmd *cobra.Command) (names []string) {
 	for _, inner := range cmd.Commands() {
 		if inner.IsAvailableCommand() {
 			names = append(names, inner.Name())
 		}
 	}
-	return usage(cmd, "unknown command "+quoteWord(word)+" for "+cmd.CommandPath()+didYouMean(word, "", names))
+	return names
+}
+
+func unknownWord(cmd *cobra.Command, word string) error {
+	near := didYouMean(word, "", commandNames(cmd))
+	for _, inner := range cmd.Commands() {
+		if near == "" && slices.Contains(commandNames(inner), word) {
+			near = "; did you mean " + inner.Name() + " " + word + "?"
+		}
+	}
+	if near == "" && takesID(cmd) {
+		return usage(cmd, quoteWord(word)+" is no id: 8 to 32 hex digits of one are needed")
+	}
+	return usage(cmd, "unknown command "+quoteWord(word)+" for "+cmd.CommandPath()+near)
+}
+
+// takesID tells the commands that find out themselves what an id is the id of.
+func takesID(cmd *cobra.Command) bool {
+	path := cmd.CommandPath()
+	return path == "ctx show" || path == "ctx locate"
 }
 
 // understood finds the words that the library would pass over. A word that is no command is told before its flags are read, because a
@@ -107,7 +126,7 @@ func (a *App) understood(ctx context.Context, root *cobra.Command, args []string
 	if err != nil || !cmd.HasSubCommands() || len(rest) == 0 {
 		return args, nil
 	}
-	if path := cmd.CommandPath(); path == "ctx show" || path == "ctx locate" {
+	if takesID(cmd) {
 		if kind := a.kindOfID(ctx, root, rest); kind != "" {
 			return append([]string{cmd.Name(), kind}, rest...), nil
 		}

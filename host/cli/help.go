@@ -7,19 +7,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// onlyHolds ends the usage of a command that does nothing alone.
+const onlyHolds = " COMMAND"
+
 // helpWidth is the widest line of a help text.
 const helpWidth = 100
 
 // usageTemplate is the library's template with flags wrapped and without a line of flags for commands that only hold others.
-const usageTemplate = `Usage:{{if .Runnable}}{{if not .HasAvailableSubCommands}}
-  {{.UseLine}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
+const usageTemplate = `Usage:{{if alone .}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}
 
 Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$all := .Commands}}{{range $part := .Groups}}
 
-Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
-  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+{{.Title}}:{{range $all}}{{if (and (eq .GroupID $part.ID) (or .IsAvailableCommand (eq .Name "help")))}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{else}}
+
+Commands:{{range $all}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:
 {{wrappedFlags .LocalFlags | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
@@ -31,6 +37,7 @@ More about one: {{.CommandPath}} COMMAND --help{{end}}
 `
 
 func init() {
+	cobra.AddTemplateFunc("alone", func(cmd *cobra.Command) bool { return cmd.Runnable() && !strings.HasSuffix(cmd.Use, onlyHolds) })
 	cobra.AddTemplateFunc("wrappedFlags", func(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(helpWidth) })
 }
 

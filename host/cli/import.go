@@ -31,10 +31,10 @@ exactly one path. Only what is new is read. A source that fails keeps its old re
 		RunE:    a.opened(func(cmd *cobra.Command, s *session, _ []string) error { return a.runImport(cmd, s, f) }),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.provider, "provider", "", "only this provider")
+	flags.StringVar(&f.provider, "provider", "", "only this `provider`")
 	flags.StringVar(&f.path, "path", "", "exactly this `path`, once (with --provider)")
 	flags.StringVar(&f.relocate, "relocate-from", "", "`path` where --path was before; ids never depend on paths, so nothing else changes")
-	flags.StringVar(&f.historySource, "history-source", "", "one source of a history plugin, `plugin/source`")
+	flags.StringVar(&f.historySource, "history-source", "", "one source of a history plugin, as `plugin/source`")
 	flags.StringArrayVar(&f.manifests, "history-source-manifest", nil, "manifest `file` of a history plugin (repeatable)")
 	flags.BoolVar(&f.resetCursor, "reset-cursor", false, "read the source from its beginning")
 	choiceFlag(cmd.Flags(), &f.inputFormat, "input-format", "", "format of --path", "ctx-history-jsonl-v1", "custom-history-jsonl-v1")
@@ -107,13 +107,13 @@ func (a *App) runImport(cmd *cobra.Command, s *session, f *importFlags) (err err
 	if err != nil {
 		return err
 	}
-	if err := a.answer(f.format, report.Document(), func(p *page) { printImport(p, report) }); err != nil {
+	if err := a.answer(f.format, report.Document(), func(p *page) { printImport(p, s, report) }); err != nil {
 		return err
 	}
 	return a.importOutcome(report)
 }
 
-func printImport(p *page, report *refresh.Report) {
+func printImport(p *page, s *session, report *refresh.Report) {
 	t := &report.Totals
 	mark, text := importHeadline(report)
 	p.outcome(mark, "%s", text)
@@ -125,6 +125,7 @@ func printImport(p *page, report *refresh.Report) {
 		field{"Sources", optional(t.Current.Sources)}, field{"Events", optional(t.Current.IndexedDocuments)},
 		field{"Gone", positive(&t.GoneSources)})
 	printFailures(p, report.Failures)
+	printSkipped(p, s.shortPath, report.Rejections)
 	switch {
 	case report.Totals.FailedSources > 0:
 		p.next("ctx status")
@@ -146,7 +147,7 @@ func importHeadline(report *refresh.Report) (mark, string) {
 	case report.Totals.Change == refresh.NoOp:
 		return markDone, "Nothing new"
 	case report.Totals.RejectedRecords > 0:
-		return markDone, "Imported; some damaged records were skipped"
+		return markDone, "Imported, without " + plural(report.Totals.RejectedRecords, "record") + " that could not be understood"
 	}
 	return markDone, "Imported"
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -50,6 +50,19 @@ func printSnapshot(p *page, o *observed) {
 		field{"Sources", optional(r.IndexedSources)}, field{"Sessions", optional(r.IndexedSessions)}, field{"Events", optional(r.IndexedEvents)},
 		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
 		field{"Mode", r.Indexing.Mode}, field{"Daemon", daemonLine(r)})
+}
+
+// standingOf is how the index stands, with how much is in it.
+func standingOf(r *status.Report) (mark, string) {
+	mark, text := indexLine(r)
+	switch {
+	case r.IndexedSessions == nil || r.IndexedEvents == nil:
+	case *r.IndexedEvents == 0 && mark == markDone && text == "Ready":
+		return markWarning, "Ready, but no session is indexed"
+	default:
+		text += ": " + plural(*r.IndexedSessions, "session") + ", " + plural(*r.IndexedEvents, "event")
+	}
+	return mark, text
 }
 
 func indexLine(r *status.Report) (mark, string) {
@@ -212,8 +225,10 @@ func (w selection) stand(r *status.Report) (state, why, action string) {
 }
 
 // await looks until the index is ready or blocked, or the deadline has passed. Between two looks it follows what the background
-// process does, so that it is not late by an interval. each is called with every look.
-func (s *session) await(ctx context.Context, w selection, interval time.Duration, each func(*status.Report) error) (string, *status.Report, error) {
+// process does, so that it is not late by an interval. each is called with every look, show (if any) with what is followed.
+func (s *session) await(
+	ctx context.Context, w selection, interval time.Duration, each func(*status.Report) error, show func(daemon.Progress),
+) (string, *status.Report, error) {
 	for {
 		r, err := s.observe(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -227,7 +242,7 @@ func (s *session) await(ctx context.Context, w selection, interval time.Duration
 		}
 		pause, cancel := context.WithTimeout(ctx, interval)
 		began := time.Now()
-		if !s.control().Follow(pause, nil) || time.Since(began) < 100*time.Millisecond {
+		if !s.control().Follow(pause, show) || time.Since(began) < 100*time.Millisecond {
 			<-pause.Done() // nothing to follow
 		}
 		cancel()
@@ -265,7 +280,7 @@ func (a *App) indexWaitCommand() *cobra.Command {
 			defer cancel()
 			ctx = limited
 		}
-		state, r, err := s.await(ctx, w, time.Duration(interval)*time.Second, func(*status.Report) error { return nil })
+		state, r, err := s.await(ctx, w, time.Duration(interval)*time.Second, func(*status.Report) error { return nil }, nil)
 		if err == nil {
 			err = cmd.Context().Err()
 		}
@@ -314,9 +329,9 @@ func (a *App) indexWatchCommand() *cobra.Command {
 	a.formatFlag(cmd, &format, "text", "text", "jsonl", "json") // json is what the parent calls it
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		w := selection{true, s.config.Semantic.On, true}
-		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, func(r *status.Report) error {
-			return a.printWatch(r, format)
-		})
+		each, show, end := a.watcher(format)
+		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, each, show)
+		end()
 		if err == nil {
 			err = cmd.Context().Err()
 		}
@@ -332,17 +347,35 @@ func (a *App) indexWatchCommand() *cobra.Command {
 	return cmd
 }
 
-// printWatch writes one line and lets it go at once.
-func (a *App) printWatch(r *status.Report, format string) error {
-	var err error
+// watcher shows an index that becomes current, and lets every line go at once: a snapshot of each look for programs; for people how it
+// stands whenever that changes, and the progress between, as a bar where there is a terminal.
+func (a *App) watcher(format string) (each func(*status.Report) error, show func(daemon.Progress), end func()) {
+	flush := func() error { return nil }
+	if f, ok := a.Stdout.(interface{ Flush() error }); ok {
+		flush = f.Flush
+	}
 	if format != "text" {
-		err = writeLine(a.Stdout, r.Snapshot())
-	} else if !a.quiet {
-		line := joinNonEmpty(", ", r.Lexical.Status, optional(r.IndexedEvents)+" events", "refresh "+r.Refresh.Status, r.Refresh.Reason)
-		_, err = fmt.Fprintln(a.Stdout, line)
+		return func(r *status.Report) error { return cmp.Or(writeLine(a.Stdout, r.Snapshot()), flush()) }, nil, func() {}
 	}
-	if f, ok := a.Stdout.(interface{ Flush() error }); ok && err == nil {
-		err = f.Flush()
+	if a.quiet {
+		return func(*status.Report) error { return nil }, nil, func() {}
 	}
-	return err
+	if show, end = a.progressSink("auto", format); show == nil {
+		lines := &progressLines{w: a.Stdout}
+		show = func(p daemon.Progress) {
+			lines.show(p.Progress)
+			_ = flush() // the next look tells
+		}
+	}
+	last := ""
+	return func(r *status.Report) error {
+		mark, line := standingOf(r)
+		if line == last {
+			return nil
+		}
+		last = line
+		end()
+		a.page().outcome(mark, "%s", line)
+		return flush()
+	}, show, end
 }

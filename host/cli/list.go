@@ -22,14 +22,14 @@ func filterFlags(cmd *cobra.Command, req *history.RangeRequest) {
 		value       *string
 		name, usage string
 	}{
-		{&req.Source, "source", "ctx source id"}, {&req.HistorySource, "history-source", "custom source, key/id"},
-		{&req.ProviderKey, "provider-key", "custom provider key"}, {&req.SourceID, "source-id", "custom source id"},
-		{&req.SourceFormat, "source-format", "source format"}, {&req.ProviderSession, "provider-session", "the provider's session id"},
-		{&req.Session, "session", "ctx session id"}, {&req.ParentSession, "parent-session", "ctx id of the parent session"},
-		{&req.RootSession, "root-session", "ctx id of the root session"}, {&req.Branch, "branch", "branch, exact"},
-		{&req.Workspace, "workspace", "part of a directory"}, {&req.EventType, "event-type", "event type, exact"},
-		{&req.Role, "role", "role, exact"}, {&req.AgentType, "agent-type", "agent scope or agent name, exact"},
-		{&req.File, "file", "part of a file path"},
+		{&req.Source, "source", "ctx source `id`"}, {&req.HistorySource, "history-source", "custom source, as `key/id`"},
+		{&req.ProviderKey, "provider-key", "custom provider `key`"}, {&req.SourceID, "source-id", "custom source `id`"},
+		{&req.SourceFormat, "source-format", "source `format`"}, {&req.ProviderSession, "provider-session", "the provider's session `id`"},
+		{&req.Session, "session", "ctx session `id`"}, {&req.ParentSession, "parent-session", "ctx `id` of the parent session"},
+		{&req.RootSession, "root-session", "ctx `id` of the root session"}, {&req.Branch, "branch", "`name` of the branch, exact"},
+		{&req.Workspace, "workspace", "`text` in the directory of the session"}, {&req.EventType, "event-type", "event `type`, exact"},
+		{&req.Role, "role", "`role`, exact"}, {&req.AgentType, "agent-type", "agent scope or agent `name`, exact"},
+		{&req.File, "file", "`text` in the path of a file"},
 	} {
 		cmd.Flags().StringVar(f.value, f.name, "", f.usage)
 	}
@@ -67,7 +67,7 @@ its events passes all of them.`,
 		})
 	})
 	cmd.Flags().StringArrayVar(&req.Providers, "provider", nil, "only this `provider` (repeatable)")
-	cmd.Flags().StringVar(&since, "since", "", "with an event since then: RFC 3339 or <n>d")
+	cmd.Flags().StringVar(&since, "since", "", "with an event since this `time`: 7d for seven days back, or RFC 3339")
 	filterFlags(cmd, &req)
 	boundedFlag(cmd, &limit, "limit", 20, 1, 10000, "most sessions")
 	redactFlag(cmd)
@@ -137,11 +137,11 @@ ctx list sessions and ctx show session.`,
 		return a.listEvents(cmd, s, req, format)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&req.Since, "since", "", "first time, RFC 3339 (with --until)")
-	flags.StringVar(&req.Until, "until", "", "end of the range, RFC 3339, not included (with --since)")
+	flags.StringVar(&req.Since, "since", "", "first `time`, RFC 3339 (with --until)")
+	flags.StringVar(&req.Until, "until", "", "`time` where the range ends, RFC 3339, not included (with --since)")
 	flags.StringArrayVar(&req.Providers, "provider", nil, "internal provider `id` (repeatable)")
 	filterFlags(cmd, &req)
-	flags.StringVar(&req.Cursor, "cursor", "", "go on after this cursor")
+	flags.StringVar(&req.Cursor, "cursor", "", "go on after this `cursor`")
 	choiceFlag(cmd.Flags(), &req.Direction, "direction", "ascending", "order of time", "ascending", "descending")
 	choiceFlag(cmd.Flags(), &req.Content, "content", "full", "how much of each event", "full", "text", "none")
 	req.Limit = 10000

@@ -49,7 +49,7 @@ them they are listed as not run. Nothing is installed or trusted by this.`,
 		}
 		return a.testPlugin(cmd, cfg, format)
 	}
-	cmd.Flags().StringArrayVar(&only, "only", nil, "only this check (repeatable)")
+	cmd.Flags().StringArrayVar(&only, "only", nil, "only this `check` (repeatable)")
 	cmd.Flags().StringVar(&fixture, "fixture", "", "`command` that writes histories of this provider (see the conformance kit)")
 	cmd.Flags().StringVar(&sample, "sample", "", "`directory` with real history of this provider; it is only read")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "`directory` for what the checks write (default: a temporary one)")

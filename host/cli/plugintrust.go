@@ -76,12 +76,12 @@ plugin runs before it is trusted.`,
 func printPlugins(p *page, all pluginRows) {
 	var cells [][]string
 	for _, row := range all.Plugins {
-		cells = append(cells, []string{row.Name, string(row.Trust), row.Version, all.short(cmp.Or(string(row.Manifest), "-"))})
+		cells = append(cells, []string{row.Name, strings.ReplaceAll(string(row.Trust), "_", " "), row.Version, all.short(cmp.Or(string(row.Manifest), "-"))})
 	}
 	p.table([]string{"Plugin", "Trust", "Version", "Manifest"}, cells)
-	p.gap()
 	for _, row := range all.Plugins {
 		if row.Reason != "" {
+			p.gap()
 			p.diagnostic(row.Name+": "+string(row.Reason), "")
 		}
 	}

@@ -44,7 +44,7 @@ how. Any other text is plain words.`,
 	}
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, args []string) error { return a.runSearch(cmd, s, f, args) })
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.req.Terms, "term", nil, "OR alternative (repeatable, at most 32)")
+	flags.StringArrayVar(&f.req.Terms, "term", nil, "OR alternative `text` (repeatable, at most 32)")
 	boundedFlag(cmd, &f.req.Limit, "limit", search.DefaultLimit, 1, search.MaxLimit, "most results")
 	searchFilters(flags, &f.req)
 	flags.BoolVar(&f.req.Events, "events", false, "one row an event instead of one a session")
@@ -85,21 +85,21 @@ func (a *App) runSearch(cmd *cobra.Command, s *session, f *searchFlags, args []s
 
 // searchFilters adds the flags that narrow a search.
 func searchFilters(flags *pflag.FlagSet, req *search.Request) {
-	flags.StringVar(&req.Provider, "provider", "", "only this provider")
-	flags.StringArrayVar(&req.SourceRoots, "source-root", nil, "only this named root (repeatable)")
-	flags.StringArrayVar(&req.SourceGroups, "source-group", nil, "only this group of named roots (repeatable)")
-	flags.StringVar(&req.HistorySource, "history-source", "", "only this custom source, `key/id`")
-	flags.StringVar(&req.ProviderKey, "provider-key", "", "only this custom provider key")
-	flags.StringVar(&req.SourceID, "source-id", "", "only this custom source id")
-	flags.StringVar(&req.SourceFormat, "source-format", "", "only this source format")
+	flags.StringVar(&req.Provider, "provider", "", "only this `provider`")
+	flags.StringArrayVar(&req.SourceRoots, "source-root", nil, "only the root of this `name` (repeatable)")
+	flags.StringArrayVar(&req.SourceGroups, "source-group", nil, "only this `group` of named roots (repeatable)")
+	flags.StringVar(&req.HistorySource, "history-source", "", "only this custom source, as `key/id`")
+	flags.StringVar(&req.ProviderKey, "provider-key", "", "only this custom provider `key`")
+	flags.StringVar(&req.SourceID, "source-id", "", "only this custom source `id`")
+	flags.StringVar(&req.SourceFormat, "source-format", "", "only this source `format`")
 	flags.StringVar(&req.Session, "session", "", "only this session (`id` or prefix); shows events")
-	flags.StringVar(&req.Workspace, "workspace", "", "only sessions in directories that contain this text")
-	flags.StringVar(&req.File, "file", "", "only events about files whose path contains this text")
+	flags.StringVar(&req.Workspace, "workspace", "", "only sessions in directories that contain this `text`")
+	flags.StringVar(&req.File, "file", "", "only events about files whose path contains this `text`")
 	choiceFlag(flags, &req.ContentScope, "content-scope", "all", "part of the history to search", "all", "transcript", "calls", "outputs")
 	choiceFlag(flags, &req.EventType, "event-type", "", "only events of this type", search.EventTypes...)
-	flags.StringArrayVar(&req.Exclude, "exclude-session", nil, "leave this session out (repeatable)")
+	flags.StringArrayVar(&req.Exclude, "exclude-session", nil, "leave out the session with this `id` (repeatable)")
 	flags.BoolVar(&req.PrimaryOnly, "primary-only", false, "leave the work of subagents out")
-	flags.StringVar(&req.Since, "since", "", "only events since an RFC 3339 time or <n>d days back")
+	flags.StringVar(&req.Since, "since", "", "only events since this `time`: 7d for seven days back, or RFC 3339")
 }
 
 // hiddenBy names the filters that hide every match together, where no single one does: the search without any filter is narrowed by
@@ -226,6 +226,7 @@ func printHit(p *page, row *search.Row, verbose bool) {
 	}
 	fields := []field{
 		{"Session", sessionLabel(row.ShortSession, row.SessionTitle, row.SourceState)},
+		{"Project", row.CWD},
 		{"Agent", agentLabel(row)},
 		{"Event", joinNonEmpty(" · ", row.ShortEvent, row.Timestamp)},
 	}
@@ -324,6 +325,8 @@ func printNoHits(p *page, answer *search.Answer, together []string) {
 		p.printf("The same search without %s finds something.\n", flagOfFilter((*c.Relaxations)[0].Drop))
 	case len(together) > 0:
 		p.printf("The filters hide every match together; the same search without %s finds something.\n", strings.Join(together, " and "))
+	case c.Sources == 0 && c.SourcesUnselected == 0:
+		p.printf("No history is indexed.\n")
 	case answer.Query != "":
 		p.printf("Try fewer or other words.\n")
 	}

@@ -241,6 +241,8 @@ func printSetup(ctx context.Context, p *page, s *session, observed *status.Repor
 	switch {
 	case request.Status == "failed":
 		p.outcome(markFailed, "Nothing could be indexed: %s", request.LastError)
+	case request.Status == "pending" && !observed.Initialized:
+		p.outcome(markDone, "Indexing in the background for the first time; nothing answers before it is done")
 	case request.Status == "pending":
 		p.outcome(markDone, "Indexing in the background; what is indexed already answers")
 	case request.Status == "unavailable" && !observed.Initialized:

@@ -14,7 +14,9 @@ import (
 
 func (a *App) showCommand() *cobra.Command {
 	cmd := group("show", "Read a stored session or event", a.showSessionCommand(), a.showEventCommand())
+	cmd.Use = "show ID"
 	cmd.Long = "Read a stored session or event. ctx show ID finds out what the id is of, and takes the flags that go with that."
+	cmd.Example = "  ctx show 1013d6b8\n  ctx show 1013d6b8 --mode log\n  ctx show session 1013d6b8 --format html --out session.html\n  ctx show event ab2e1a1e --window 5"
 	return cmd
 }
 
@@ -25,7 +27,7 @@ type reading[T any] func(cmd *cobra.Command, s *session, view *history.View, wha
 func (a *App) ofSession(cmd *cobra.Command, read reading[*history.Session]) *cobra.Command {
 	var provider string
 	var selector history.SessionSelector
-	cmd.Flags().StringVar(&provider, "provider", "", "provider of --provider-session")
+	cmd.Flags().StringVar(&provider, "provider", "", "`provider` of --provider-session")
 	cmd.Flags().StringVar(&selector.ProviderSession, "provider-session", "", "the provider's own session `id` instead of ID")
 	one := atMostOne("session id")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -35,7 +35,7 @@ func (a *App) sourcesCommand() *cobra.Command {
 		return l, nil
 	}, printSources)
 	flags := cmd.Flags()
-	flags.StringVar(&provider, "provider", "", "only this provider, with missing and empty places")
+	flags.StringVar(&provider, "provider", "", "only this `provider`, with missing and empty places")
 	flags.BoolVar(&all, "all", false, "every known place")
 	flags.BoolVar(&missing, "show-missing", false, "the same as --all")
 	cmd.AddCommand(a.sourcesAddCommand(), a.sourcesRemoveCommand(), a.pruneCommand())

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/internal/nullable"
+	"github.com/agenthistory/ctx/host/sources"
 )
 
 // rootEdit is the JSON result of adding or removing a named root. Only OpenHands roots have a kind.
@@ -13,6 +16,7 @@ type rootEdit struct {
 	Operation     string    `json:"operation"`
 	Changed       bool      `json:"changed"`
 	Root          namedRoot `json:"root"`
+	empty         bool      // no history of the provider is there
 }
 
 type namedRoot struct {
@@ -39,16 +43,27 @@ place: a path that changes under it keeps all ids. Nothing is imported and nothi
 			}
 			return nil
 		},
-	}, func(_ *cobra.Command, s *session, args []string) (*rootEdit, error) {
+	}, func(cmd *cobra.Command, s *session, args []string) (*rootEdit, error) {
 		root.Name = args[0]
 		added, changed, err := s.config.AddRoot(root, replace)
-		return editOf("add", added, changed), err
+		if err != nil {
+			return nil, err
+		}
+		edit := editOf("add", added, changed)
+		if s, err = s.reloaded(); err != nil {
+			return nil, err
+		}
+		found, err := s.discover(cmd.Context(), added.Provider)
+		edit.empty = err == nil && !slices.ContainsFunc(found.Rows, func(row sources.Row) bool {
+			return row.Importable && string(row.Selection.Root) == added.Name
+		})
+		return edit, err
 	}, printRootEdit)
 	flags := cmd.Flags()
-	flags.StringVar(&root.Provider, "provider", "", "whose history it is")
+	flags.StringVar(&root.Provider, "provider", "", "`provider` whose history it is")
 	flags.StringVar(&root.Path, "root", "", "`path` of the directory or database")
 	flags.StringVar(&root.Group, "source-group", "", "`group` that searches can name")
-	flags.StringVar(&root.Kind, "kind", "", "current-conversations or legacy-persistence, for OpenHands only")
+	flags.StringVar(&root.Kind, "kind", "", "`kind` of history, current-conversations or legacy-persistence, for OpenHands only")
 	flags.BoolVar(&replace, "replace", false, "set all settings of an existing name anew; without --source-group it loses its group")
 	return cmd
 }
@@ -65,7 +80,8 @@ func (a *App) sourcesRemoveCommand() *cobra.Command {
 }
 
 func editOf(operation string, r config.Root, changed bool) *rootEdit {
-	return &rootEdit{1, operation, changed, namedRoot{Name: r.Name, Provider: r.Provider, Path: r.Path, Kind: r.Kind, Group: nullable.Text(r.Group)}}
+	root := namedRoot{Name: r.Name, Provider: r.Provider, Path: r.Path, Kind: r.Kind, Group: nullable.Text(r.Group)}
+	return &rootEdit{SchemaVersion: 1, Operation: operation, Changed: changed, Root: root}
 }
 
 func printRootEdit(p *page, done *rootEdit) {
@@ -74,12 +90,16 @@ func printRootEdit(p *page, done *rootEdit) {
 	case !done.Changed:
 		p.outcome(markDone, "The root %s has these settings already", r.Name)
 	case done.Operation == "add":
-		p.outcome(markDone, "The root %s is named", r.Name)
+		p.outcome(markDone, "The root %s is added", r.Name)
 	default:
 		p.outcome(markDone, "The root %s is removed; what was indexed from it stays until ctx sources prune --retained", r.Name)
 	}
 	p.section("", field{"Provider", r.Provider}, field{"Path", r.Path}, field{"Group", string(r.Group)}, field{"Kind", r.Kind})
-	if done.Operation == "add" && done.Changed {
+	switch {
+	case done.empty:
+		p.gap()
+		p.diagnostic("No history of "+r.Provider+" is there yet", "ctx sources --provider "+r.Provider)
+	case done.Operation == "add" && done.Changed:
 		p.next("ctx import --all")
 	}
 }

@@ -136,12 +136,12 @@ func sourcesLine(r *status.Report) string {
 	return line
 }
 
-// skippedLine says why records are not there.
+// skippedLine tells how many records are not there.
 func skippedLine(n *uint64) string {
 	if positive(n) == "" {
 		return ""
 	}
-	return positive(n) + ", damaged or of no known form (ctx docs show troubleshooting)"
+	return positive(n) + " (ctx doctor says why)"
 }
 
 // startHint is for a background process that should run.

@@ -30,10 +30,7 @@ func (a *App) welcome(cmd *cobra.Command) error {
 		return err
 	}
 	p := a.page()
-	mark, text := indexLine(r)
-	if r.IndexedSessions != nil && r.IndexedEvents != nil {
-		text += ": " + plural(*r.IndexedSessions, "session") + ", " + plural(*r.IndexedEvents, "event")
-	}
+	mark, text := standingOf(r)
 	p.outcome(mark, "%s", text)
 	first := `ctx search "words you remember"`
 	switch {
@@ -43,7 +40,7 @@ func (a *App) welcome(cmd *cobra.Command) error {
 	case r.Lexical.Status == "pending":
 		first = "ctx index watch"
 	case r.Lexical.Reason == "generation_not_published":
-		first = "ctx setup"
+		first = "ctx setup --wait"
 	default:
 		first = "ctx doctor --deep"
 	}
@@ -63,7 +60,7 @@ func (a *App) introduce(cmd *cobra.Command, s *session) error {
 			places = append(places, row.Provider+" ("+s.shortPath(row.Path)+")")
 		}
 	}
-	histories, next := "none found on this machine", []string{"ctx sources --all", "ctx setup"}
+	histories, next := "none found on this machine", []string{"ctx sources --all", "ctx setup --wait"}
 	if len(places) > 0 {
 		next = next[1:]
 		histories = strings.Join(places[:min(len(places), placesShown)], ", ")

@@ -1,6 +1,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/lexical"
@@ -89,6 +91,9 @@ func (r *run) row(w *rowReader, row *Row, i int, found *result) error {
 	}
 	part, cut := snippet(w.text.Text, row.SnippetMaxChars, r.subject)
 	row.Snippet, row.SnippetTruncated = string(w.text.Text[part.from:part.to]), cut
+	if part.from < w.text.Body && (len(r.termSet) == 0 || slices.Contains(row.Why, "text")) {
+		part.to = min(part.to, w.text.Body) // what follows is for programs: the stored form and the facts
+	}
 	row.Readable = readable(w.text.Text, part)
 	row.Commands = r.commands(row.SessionID, row.EventID)
 	return nil
