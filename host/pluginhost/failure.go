@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 // Failed is the code of every fault of this package; the member provider_failure holds the Class.
@@ -68,21 +68,7 @@ func brokenf(format string, args ...any) error { return &broken{fmt.Sprintf(form
 
 // foreign is the text of an error that the plugin sent, made fit for a log: one short printable line.
 func foreign(err error) error {
-	text := printable(status.Convert(err).Message())
-	if len(text) > 512 {
-		text = strings.ToValidUTF8(text[:512], "")
-	}
-	return fmt.Errorf("%s: %s", status.Code(err), text)
-}
-
-// printable replaces control characters and what is no UTF-8.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\t' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return fmt.Errorf("%s: %s", status.Code(err), onscreen.Plain(status.Convert(err).Message(), 512))
 }
 
 // callError turns the error of a call into the fault that the caller gets and, if the plugin is of no further use, into its end.

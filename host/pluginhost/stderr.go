@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 const (
@@ -58,7 +60,7 @@ func (s *stderrLog) close() {
 }
 
 func (s *stderrLog) flush() {
-	text := printable(string(s.line))
+	text := onscreen.Plain(string(s.line), stderrLine)
 	if s.cut {
 		text += " [...]"
 	}

@@ -3,9 +3,9 @@ package record
 import (
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 	"github.com/agenthistory/ctx/sdkplugin/historyv1"
 )
 
@@ -221,12 +221,7 @@ func metaTime(at *int64) *int64 {
 }
 
 func title(value string) string {
-	value = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, metaText(value)))
+	value = strings.TrimSpace(onscreen.Plain(metaText(value), MaxText))
 	if characters := []rune(value); len(characters) > maxTitle {
 		value = strings.TrimSpace(string(characters[:maxTitle]))
 	}

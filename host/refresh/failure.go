@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 // Classes of source failures.
@@ -104,12 +105,4 @@ func (r *run) blame(s *scan, err error) {
 }
 
 // oneLine makes a sentence of a provider fit for a report: one line, bounded, valid text.
-func oneLine(text string) string {
-	text = strings.TrimSpace(strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, strings.ToValidUTF8(text, "\uFFFD")))
-	return strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
-}
+func oneLine(text string) string { return strings.TrimSpace(onscreen.Plain(text, maxDetail)) }

@@ -32,6 +32,17 @@ func Escape(text string) string {
 // Line is Escape on one line: white space is collapsed.
 func Line(text string) string { return Escape(strings.Join(strings.Fields(text), " ")) }
 
+// Plain makes foreign text fit for a log or a report: one line of at most so many bytes, with spaces in place of controls.
+func Plain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
 // hazardous tells the C0 and C1 controls (but line feed and tab), the separators of lines that terminals do not agree about, and the
 // bidirectional formatting characters.
 func hazardous(r rune) bool {

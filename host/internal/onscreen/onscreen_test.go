@@ -25,3 +25,16 @@ func TestLine(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"a\x1b[1m\tb\n": "a [1m b ",
+		"half \xe6\x97": "half \ufffd",
+		"日本語日本語":        "日本語",
+	} {
+		if got := Plain(in, 10); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
