@@ -199,18 +199,17 @@ type SessionStats struct {
 	First, Last int64 // least and greatest event time, Unix milliseconds
 }
 
-func (s *SessionStats) add(e *record.Event) {
-	s.Events++
-	if !e.Timed {
-		return
+// plus adds the counts of further events.
+func (s SessionStats) plus(o SessionStats) SessionStats {
+	s.Events += o.Events
+	switch {
+	case !o.Timed:
+	case !s.Timed:
+		s.Timed, s.First, s.Last = true, o.First, o.Last
+	default:
+		s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
 	}
-	if !s.Timed || e.OccurredAt < s.First {
-		s.First = e.OccurredAt
-	}
-	if !s.Timed || e.OccurredAt > s.Last {
-		s.Last = e.OccurredAt
-	}
-	s.Timed = true
+	return s
 }
 
 const sessionRowVersion = 1
@@ -230,17 +229,12 @@ func encodeSession(s *record.Session, stats SessionStats) []byte {
 	return s.Encode(k.B)
 }
 
-func decodeSessionStats(b []byte) (stats SessionStats, session []byte, err error) {
+func decodeSession(b []byte) (s *record.Session, stats SessionStats, err error) {
 	k := stored.Coder{B: b, Reading: true}
 	stats.fields(&k)
-	return stats, k.B, k.Err
-}
-
-func decodeSession(b []byte) (*record.Session, SessionStats, error) {
-	stats, rest, err := decodeSessionStats(b)
-	s := new(record.Session)
-	if err == nil {
-		err = s.Decode(rest)
+	s = new(record.Session)
+	if err = k.Err; err == nil {
+		err = s.Decode(k.B)
 	}
 	return s, stats, err
 }

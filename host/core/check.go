@@ -65,24 +65,20 @@ func (c *Candidate) eachNewFile(do func(File) error, stage func(string, int64, i
 		errs error
 		done int64
 		wait sync.WaitGroup
-		next = make(chan File)
+		free = make(chan struct{}, syncWorkers)
 	)
-	for range min(syncWorkers, len(fresh)) {
+	for _, f := range fresh {
+		free <- struct{}{}
 		wait.Go(func() {
-			for f := range next {
-				err := do(f)
-				mu.Lock()
-				errs = errors.Join(errs, err)
-				done++
-				stage(name, done, int64(len(fresh)))
-				mu.Unlock()
-			}
+			err := do(f)
+			<-free
+			mu.Lock()
+			defer mu.Unlock()
+			errs = errors.Join(errs, err)
+			done++
+			stage(name, done, int64(len(fresh)))
 		})
 	}
-	for _, f := range fresh {
-		next <- f
-	}
-	close(next)
 	wait.Wait()
 	return errs
 }
@@ -169,11 +165,10 @@ func (g *Generation) checkDoc(d lexical.Doc) error {
 	if !ok || found != d {
 		return corruption(nil, "event %s is not found by its id", e.ID)
 	}
-	row, ok := g.text.Row(d)
-	if !ok || row.ID != uuid8(e.ID) || row.Session != e.Session || row.Sequence != e.Sequence {
-		return corruption(nil, "the columns of event %s differ from its record", e.ID)
+	if err := g.agrees(&e, d); err != nil {
+		return corruption(err, "the columns of event %s differ from its record", e.ID)
 	}
-	_, order := rowKeys(row, d, false)
+	_, order := rowKeys(rowOf(&e, 0, 0), d, false)
 	session := sessionEntry(e.Session, e.Sequence, e.Suborder, d, false)
 	for _, key := range [][]byte{order.key(nil, keyRangeOrder), session.key(nil, keySessionOrder), ordinalKey(keySession, e.Session)} {
 		if _, ok, err := g.get(nil, key); err != nil {

@@ -206,16 +206,3 @@ func (w *SourceWriter) close() error {
 	}
 	return nil
 }
-
-// plus adds the counts of further events.
-func (s SessionStats) plus(o SessionStats) SessionStats {
-	s.Events += o.Events
-	switch {
-	case !o.Timed:
-	case !s.Timed:
-		s.Timed, s.First, s.Last = true, o.First, o.Last
-	default:
-		s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
-	}
-	return s
-}

@@ -164,7 +164,11 @@ func (g *Generation) Event(doc lexical.Doc, e *record.Event) error {
 // EventInto reads the record of a document into the memory of buf, which it returns for the next call. e is valid as long as buf is
 // left alone.
 func (g *Generation) EventInto(buf []byte, doc lexical.Doc, e *record.Event) ([]byte, error) {
-	buf, err := g.recordBytes(buf, doc)
+	var key [recordKeySize]byte
+	buf, ok, err := g.get(buf[:0], recordKey(key[:], doc))
+	if err == nil && !ok {
+		err = corruption(nil, "event %d of segment %d is missing", doc.Doc, doc.Segment)
+	}
 	if err != nil {
 		return buf, err
 	}

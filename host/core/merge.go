@@ -2,11 +2,9 @@ package core
 
 import (
 	"context"
-	"errors"
 	"math/bits"
 	"slices"
 
-	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
@@ -171,8 +169,8 @@ func (c *Candidate) rewriteSegment(ctx context.Context, k *sink, id uint32) erro
 	return nil
 }
 
-// carryBatch is how many records are carried over in one batch, in bytes.
-const carryBatch = 1 << 20
+// carryBatch is how many records are carried over in one batch.
+const carryBatch = 256
 
 // Carry copies a source with its sessions (except those to skip; nil = none), records, ids, state and frontier from another generation,
 // usually Old. It goes the way that every source goes, so the records are encoded, tokenised and indexed under the present contract. What
@@ -233,55 +231,29 @@ func (w *SourceWriter) carry(ctx context.Context, from *Generation, source uint3
 }
 
 func (w *SourceWriter) carrySession(ctx context.Context, from *Generation, old, ordinal uint32) error {
-	var records [][]byte
-	size := 0
-	send := func() error {
-		if len(records) == 0 {
-			return nil
-		}
-		b := records
-		records = nil
-		n := size
-		size = 0
-		return w.AddBatch(n, func(emit func(*record.Event) error) error { return carryRecords(b, ordinal, emit) })
-	}
+	var docs []lexical.Doc
 	err := from.scan(ordinalKey(keySessionOrder, old), func(key, _ []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		b, err := from.recordBytes(nil, docOf(key))
-		if err != nil {
-			return err
-		}
-		records = append(records, b)
-		if size += len(b); size < carryBatch {
-			return nil
-		}
-		return send()
+		docs = append(docs, docOf(key))
+		return ctx.Err()
 	})
-	return errors.Join(err, send())
-}
-
-// recordBytes reads the record of a document into the memory of buf.
-func (g *Generation) recordBytes(buf []byte, d lexical.Doc) ([]byte, error) {
-	var key [recordKeySize]byte
-	b, ok, err := g.get(buf[:0], recordKey(key[:], d))
-	if err == nil && !ok {
-		err = corruption(nil, "event %d of segment %d is missing", d.Doc, d.Segment)
-	}
-	return b, err
-}
-
-func carryRecords(records [][]byte, session uint32, emit func(*record.Event) error) error {
-	var e record.Event
-	for _, b := range records {
-		if err := record.Decode(b, &e); err != nil {
-			return fault.Wrap(err, fault.IndexCorruption, "a stored event cannot be carried over")
+	for part := range slices.Chunk(docs, carryBatch) {
+		if err != nil {
+			break
 		}
-		e.Session = session
-		if err := emit(&e); err != nil {
-			return err
-		}
+		err = w.AddBatch(0, func(emit func(*record.Event) error) (err error) {
+			var e record.Event
+			var buf []byte
+			for _, d := range part {
+				if buf, err = from.EventInto(buf[:0], d, &e); err != nil {
+					return err
+				}
+				e.Session = ordinal
+				if err := emit(&e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	return nil
+	return err
 }

@@ -197,7 +197,7 @@ func (w *SourceWriter) emit(k *sink, e *record.Event) error {
 		w.duplicates++
 		return nil
 	}
-	state.stats.add(e)
+	state.stats = state.stats.plus(SessionStats{1, e.Timed, e.OccurredAt, e.OccurredAt})
 	w.events++
 	return w.store(k, e)
 }

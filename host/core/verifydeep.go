@@ -228,7 +228,6 @@ func (v *verifier) session(c *VerifyCheck, s *record.Session, stats SessionStats
 // countSessions counts the live events of every session from the columns.
 func (v *verifier) countSessions() map[uint32]SessionStats {
 	counts := map[uint32]SessionStats{}
-	var e record.Event
 	for i := range v.g.manifest.Segments {
 		columns := v.g.text.Columns(i)
 		for doc := range columns.Docs() {
@@ -236,10 +235,7 @@ func (v *verifier) countSessions() map[uint32]SessionStats {
 				continue
 			}
 			row := columns.Row(doc)
-			e.Timed, e.OccurredAt = row.Timed, row.Time
-			s := counts[row.Session]
-			s.add(&e)
-			counts[row.Session] = s
+			counts[row.Session] = counts[row.Session].plus(SessionStats{1, row.Timed, row.Time, row.Time})
 		}
 	}
 	return counts

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agenthistory/ctx/host/config"
+	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
 )
@@ -77,12 +78,12 @@ func (c *Control) Ensure(ctx context.Context, trigger string) bool {
 	if !c.Automatic() {
 		return false
 	}
-	h, err := c.ask(ctx, call{Op: opWake, Trigger: trigger, Contract: contract()})
+	h, err := c.ask(ctx, call{Op: opWake, Trigger: trigger, Contract: core.Contract()})
 	if err != nil {
 		return false // it lives and does not answer, or speaks another language
 	}
 	if h != nil && !h.Ending {
-		return h.Contract == contract()
+		return h.Contract == core.Contract()
 	}
 	if c.Suppressed() != "" || !c.recoverable() {
 		return false
@@ -111,9 +112,9 @@ func (c *Control) Start(ctx context.Context, trigger string) (*Health, error) {
 	for deadline := time.Now().Add(startWait); ; {
 		h, err := c.Health(ctx)
 		switch {
-		case c.Borrowed && (h != nil && h.Contract != contract() || fault.Code(err) == otherCode):
+		case c.Borrowed && (h != nil && h.Contract != core.Contract() || fault.Code(err) == otherCode):
 			return nil, otherVersion()
-		case h != nil && h.Contract != contract(), fault.Code(err) == otherCode:
+		case h != nil && h.Contract != core.Contract(), fault.Code(err) == otherCode:
 			err = c.Stop(ctx)
 			if err != nil {
 				return nil, err
@@ -280,7 +281,7 @@ func (c *Control) exchange(ctx context.Context, q call, on func(answer)) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	q.Protocol, q.Contract = protocol, contract()
+	q.Protocol, q.Contract = protocol, core.Contract()
 	text, err := json.Marshal(q)
 	if err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"time"
 
+	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 )
 
@@ -126,7 +126,7 @@ func (d *daemon) accompany(conn net.Conn, c call) {
 		switch {
 		case c.Op == opFollow:
 			f, err = d.follow(), nil
-		case c.Contract != contract():
+		case c.Contract != core.Contract():
 			err = otherVersion()
 		case c.Request == nil || !c.Request.valid():
 			err = fault.New(fault.InvalidRequest, "the request is not valid")
@@ -145,11 +145,10 @@ func (d *daemon) accompany(conn net.Conn, c call) {
 		return
 	}
 	// A caller sends nothing more: the end of its side means that it went away.
-	var once sync.Once
 	away := make(chan struct{})
 	go func() {
 		_, _ = conn.Read(make([]byte, 1))
-		once.Do(func() { close(away) })
+		close(away)
 	}()
 	for {
 		select {
@@ -179,7 +178,7 @@ func send(conn net.Conn, a answer) bool {
 func (d *daemon) health() *Health {
 	now := time.Now()
 	h := &Health{
-		Identity: d.identity, Contract: contract(), NowMS: now.UnixMilli(), Supervised: d.Trigger == service, Pending: len(d.pending), Last: d.latest,
+		Identity: d.identity, Contract: core.Contract(), NowMS: now.UnixMilli(), Supervised: d.Trigger == service, Pending: len(d.pending), Last: d.latest,
 		Marked: d.schedule.marked(), Retrying: d.schedule.waiting(now), Merging: d.merge != nil, Config: d.reload, Ending: d.ending != "",
 		Blocked: d.schedule.blocked.wait > 0,
 		Watch:   d.watching(),

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 
+	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/status"
 )
@@ -64,7 +65,7 @@ func (c *Control) living(d *status.Daemon, h *Health) {
 	if h.Config.Failed != "" {
 		d.ConfigReload.Status, d.ConfigReload.OutOfSync = "failed", true
 	}
-	if h.Contract != contract() {
+	if h.Contract != core.Contract() {
 		d.LastError = otherVersion().Error()
 	}
 	job := &d.Jobs.CoreRefresh

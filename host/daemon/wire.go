@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/agenthistory/ctx/host/config"
-	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
 )
@@ -201,6 +200,3 @@ type answer struct {
 	Fault    *fault.Error    `json:"fault,omitempty"`
 	End      bool            `json:"end,omitempty"`
 }
-
-// contract names what this program can read and write.
-func contract() string { return core.Contract() }

@@ -42,10 +42,10 @@ func (r *run) assignRoots() {
 }
 
 // published returns a named root as it was published, nil when it never was.
-func (r *run) published(root config.Root) *core.Root {
+func (r *run) published(provider, name string) *core.Root {
 	if m := r.manifest(); m != nil {
 		for i, known := range m.Roots {
-			if known.Provider == root.Provider && known.Name == root.Name {
+			if known.Provider == provider && known.Name == name {
 				return &m.Roots[i]
 			}
 		}
@@ -55,7 +55,7 @@ func (r *run) published(root config.Root) *core.Root {
 
 // identity returns the identity of a named root: as it was published, else released for the automatic winner.
 func (r *run) identity(root config.Root) string {
-	if known := r.published(root); known != nil {
+	if known := r.published(root.Provider, root.Name); known != nil {
 		return known.Identity
 	}
 	for _, s := range r.routes {
@@ -108,7 +108,7 @@ func (r *run) configured(root core.Root) bool {
 
 func (r *run) root(root config.Root) core.Root {
 	out := core.Root{Provider: root.Provider, Name: root.Name, Group: root.Group, Path: root.Path, Identity: r.identity(root)}
-	if known := r.published(root); known != nil {
+	if known := r.published(root.Provider, root.Name); known != nil {
 		out.Origin = known.Origin
 	} else if out.Identity == identityReleased {
 		out.Origin = root.Path
@@ -190,10 +190,8 @@ func (r *run) rename() {
 			continue
 		}
 		var lineage record.Digest
-		for _, root := range m.Roots {
-			if root.Name == b.Root && root.Provider == b.Provider && root.Identity == identityNamed {
-				lineage = record.NamedRootLineage(b.Provider, b.Root)
-			}
+		if root := r.published(b.Provider, b.Root); root != nil && root.Identity == identityNamed {
+			lineage = record.NamedRootLineage(b.Provider, b.Root)
 		}
 		for _, s := range owner.routes {
 			if s.Path == b.Path && s.Format == b.Format && (s.lineage == nil && lineage.IsZero() || s.lineage != nil && *s.lineage == lineage) {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/internal/nullable"
@@ -290,9 +291,5 @@ func (i *Issue) cut() {
 	if len(i.Message) <= MaxIssueMessage {
 		return
 	}
-	end := MaxIssueMessage
-	for end > 0 && i.Message[end]&0xc0 == 0x80 {
-		end--
-	}
-	i.Message, i.MessageTruncated = i.Message[:end], true
+	i.Message, i.MessageTruncated = strings.ToValidUTF8(i.Message[:MaxIssueMessage], ""), true
 }
