@@ -35,16 +35,18 @@ func sessionLabel(id, title, state string) string {
 	return label
 }
 
-// clipGraphemes cuts after n grapheme clusters and says so with an ellipsis.
+// clipGraphemes cuts a text to n grapheme clusters, the last of which is an ellipsis then.
 func clipGraphemes(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	g := uniseg.NewGraphemes(text)
-	for seen := 0; g.Next(); seen++ {
-		if seen == n {
-			from, _ := g.Positions()
-			return strings.TrimRight(text[:from], " ") + "…"
+	g, kept := uniseg.NewGraphemes(text), 0
+	for seen := 1; g.Next(); seen++ {
+		if seen > n {
+			return strings.TrimRight(text[:kept], " ") + "…"
+		}
+		if seen < n {
+			_, kept = g.Positions()
 		}
 	}
 	return text

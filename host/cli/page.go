@@ -65,13 +65,22 @@ func (p *page) columns(title string, width int, fields ...field) {
 	p.fields(2, width, fields)
 }
 
+// fields writes a field a line. On a terminal a long value goes on below itself, but a command is one piece, to be copied.
 func (p *page) fields(indent, width int, fields []field) {
 	for _, f := range fields {
 		if f.value == "" {
 			continue
 		}
+		column := indent + width + 2
+		value := []string{p.style.safe(f.value)}
+		if !strings.HasPrefix(f.value, "ctx ") {
+			value = p.broken(value[0], p.style.width-column)
+		}
 		pad := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(f.label)))
-		p.printf("%*s%s%s  %s\n", indent, "", p.style.dim(f.label), pad, p.style.safe(f.value))
+		p.printf("%*s%s%s  %s\n", indent, "", p.style.dim(f.label), pad, value[0])
+		for _, more := range value[1:] {
+			p.line(column, more)
+		}
 	}
 }
 

@@ -106,7 +106,11 @@ var listMark = regexp.MustCompile(`^[ \t]*(?:(?:[-*+•>]|\d{1,3}[.)]) +)*`)
 
 // wrap breaks a line at spaces to the width of the terminal, under the text of its list item; a word longer than the line stays whole.
 func (p *page) wrap(line string, indent int) []string {
-	width := min(p.style.width-indent, proseWidth)
+	return p.broken(line, min(p.style.width-indent, proseWidth))
+}
+
+// broken is wrap to a width; lines of few columns, and those of no terminal, are not broken.
+func (p *page) broken(line string, width int) []string {
 	if p.style.width == 0 || width < 20 {
 		return []string{line}
 	}

@@ -41,13 +41,24 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+func TestFieldsOfANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := page{w: &out, style: style{terminal: true, width: 40}}
+	p.fields(2, 8, []field{{"Title", "a title that goes on below itself and not below its label"}, {"Inspect", "ctx show session 0123456789abcdef --mode log"}})
+	want := "  Title     a title that goes on below\n            itself and not below its\n            label\n  Inspect   ctx show session 0123456789abcdef --mode log\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
 		count(0): "0", count(1234567): "1,234,567", count(-4321): "-4,321", count(999): "999",
 		plural(1, "session"): "1 session", plural(2000, "event"): "2,000 events",
 		size(int64(999)): "999 B", size(int64(1500)): "1.5 KB", size(uint64(2_000_000_000)): "2.0 GB",
-		clipGraphemes("e\u0301e\u0301e\u0301", 2): "e\u0301e\u0301…", clipGraphemes("ab", 2): "ab",
+		clipGraphemes("e\u0301e\u0301e\u0301", 2): "e\u0301…", clipGraphemes("e\u0301e\u0301", 2): "e\u0301e\u0301", clipGraphemes("ab", 2): "ab", clipGraphemes("a bc", 3): "a…",
 		paragraph("one\ntwo\n\nthree"): "one two\n\nthree",
 	} {
 		if got != want {

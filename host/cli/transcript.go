@@ -90,7 +90,7 @@ func (t *transcriptText) lineageFields() []field {
 	return fields
 }
 
-// eventText writes events one after the other. On a terminal the head of an event is one line, and what tools were given and gave is
+// eventText writes events one after the other. On a terminal the head of an event is one line if that is wide enough, and what tools were given and gave is
 // dimmed and folded.
 type eventText struct {
 	p       *page
@@ -125,16 +125,25 @@ func (t *eventText) write(shown *history.Shown) {
 		copied = "copied " + copied
 	}
 	rest := joinNonEmpty(" · ", clipGraphemes(activity, activityGraphemes), eventTime(e), id, copied)
-	if isProse(e.Type) {
-		color := "1"
-		if e.Role == record.User {
-			color = "1;36"
+	color := "2"
+	switch {
+	case isProse(e.Type) && e.Role == record.User:
+		color = "1;36"
+	case isProse(e.Type):
+		color = "1"
+	}
+	for _, piece := range p.broken(name+" · "+rest, p.style.width) {
+		if after, first := strings.CutPrefix(piece, name); first {
+			piece = p.style.paint(color, name) + p.style.dim(after)
+		} else {
+			piece = p.style.dim(piece)
 		}
-		p.printf("%s%s\n", p.style.paint(color, name), p.style.dim(" · "+rest))
+		p.printf("%s\n", piece)
+	}
+	if isProse(e.Type) {
 		p.body(3, text)
 		return
 	}
-	p.printf("%s\n", p.style.dim(name+" · "+rest))
 	if e.Type == record.ToolCall {
 		text = argumentLines(text)
 	}
