@@ -147,14 +147,8 @@ func printMode(p *page, answer modeAnswer) {
 }
 
 // setMode writes the mode and makes the background process follow.
-func (s *session) setMode(ctx context.Context, mode config.IndexMode, install bool) (*modeDaemon, error) {
-	_, err := config.Edit(s.dataRoot, s.env, func(text []byte) ([]byte, error) {
-		return config.SetText(text, "indexing", "mode", string(mode))
-	})
-	if err != nil {
-		return nil, err
-	}
-	if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
+func (s *session) setMode(ctx context.Context, mode config.IndexMode, install bool) (_ *modeDaemon, err error) {
+	if s.config, err = config.Set(s.dataRoot, s.env, "indexing", "mode", string(mode)); err != nil {
 		return nil, err
 	}
 	c := s.control()
@@ -185,8 +179,8 @@ func (s *session) setMode(ctx context.Context, mode config.IndexMode, install bo
 	return state, nil
 }
 
-// selection is what index wait waits for.
-type selection struct {
+// awaited is what index wait waits for.
+type awaited struct {
 	Lexical  bool `json:"lexical"`
 	Semantic bool `json:"semantic"`
 	converge bool
@@ -206,7 +200,7 @@ func converged(r *status.Report) bool {
 }
 
 // stand judges a report: ready, waiting, or blocked with the reason and what to do about it.
-func (w selection) stand(r *status.Report) (state, why, action string) {
+func (w awaited) stand(r *status.Report) (state, why, action string) {
 	working := r.Refresh.Status == "pending" || r.Lexical.Status == "pending"
 	switch {
 	case w.Lexical && r.Lexical.Status != "ready" && !working:
@@ -227,7 +221,7 @@ func (w selection) stand(r *status.Report) (state, why, action string) {
 // await looks until the index is ready or blocked, or the deadline has passed. Between two looks it follows what the background
 // process does, so that it is not late by an interval. each is called with every look, show (if any) with what is followed.
 func (s *session) await(
-	ctx context.Context, w selection, interval time.Duration, each func(*status.Report) error, show func(daemon.Progress),
+	ctx context.Context, w awaited, interval time.Duration, each func(*status.Report) error, show func(daemon.Progress),
 ) (string, *status.Report, error) {
 	for {
 		r, err := s.observe(ctx)
@@ -255,7 +249,7 @@ func (s *session) await(
 }
 
 func (a *App) indexWaitCommand() *cobra.Command {
-	var w selection
+	var w awaited
 	var all bool
 	var format string
 	var timeout, interval int
@@ -270,9 +264,9 @@ func (a *App) indexWaitCommand() *cobra.Command {
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		switch {
 		case all:
-			w = selection{true, true, true}
+			w = awaited{true, true, true}
 		case !w.Lexical && !w.Semantic:
-			w = selection{true, s.config.Semantic.On, true}
+			w = awaited{true, s.config.Semantic.On, true}
 		}
 		ctx := cmd.Context()
 		if timeout > 0 {
@@ -292,13 +286,13 @@ func (a *App) indexWaitCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *App) printWait(state string, w selection, r *status.Report, format string) error {
+func (a *App) printWait(state string, w awaited, r *status.Report, format string) error {
 	_, why, action := w.stand(r)
 	if format == "json" {
 		err := writeDocument(a.Stdout, struct {
 			SchemaVersion int             `json:"schema_version"`
 			Status        string          `json:"status"`
-			Selection     selection       `json:"selection"`
+			Selection     awaited         `json:"selection"`
 			Readiness     status.Snapshot `json:"readiness"`
 			LocalOnly     bool            `json:"local_only"`
 			ReadOnly      bool            `json:"read_only"`
@@ -328,7 +322,7 @@ func (a *App) indexWatchCommand() *cobra.Command {
 	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two lines")
 	a.formatFlag(cmd, &format, "text", "text", "jsonl", "json") // json is what the parent calls it
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
-		w := selection{true, s.config.Semantic.On, true}
+		w := awaited{true, s.config.Semantic.On, true}
 		each, show, end := a.watcher(format)
 		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, each, show)
 		end()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,18 +45,15 @@ func (p *page) gap() {
 
 type field struct{ label, value string }
 
+func (f field) empty() bool { return f.value == "" }
+
 // section writes a title and its fields; fields without a value are left out, and so is a section without fields.
 func (p *page) section(title string, fields ...field) { p.columns(title, 0, fields...) }
 
 // columns is section with labels at least width wide.
 func (p *page) columns(title string, width int, fields ...field) {
-	shown := false
-	for _, f := range fields {
-		if f.value != "" {
-			shown, width = true, max(width, utf8.RuneCountInString(f.label))
-		}
-	}
-	if !shown {
+	fields = slices.DeleteFunc(fields, field.empty)
+	if len(fields) == 0 {
 		return
 	}
 	p.gap()
@@ -65,12 +63,14 @@ func (p *page) columns(title string, width int, fields ...field) {
 	p.fields(2, width, fields)
 }
 
-// fields writes a field a line. On a terminal a long value goes on below itself, but a command is one piece, to be copied.
+// fields writes a line for each that has a value, their labels at least width wide. On a terminal a long value goes on below itself, but a
+// command is one piece, to be copied.
 func (p *page) fields(indent, width int, fields []field) {
+	fields = slices.DeleteFunc(fields, field.empty)
 	for _, f := range fields {
-		if f.value == "" {
-			continue
-		}
+		width = max(width, utf8.RuneCountInString(f.label))
+	}
+	for _, f := range fields {
 		column := indent + width + 2
 		value := []string{p.style.safe(f.value)}
 		if !strings.HasPrefix(f.value, "ctx ") {

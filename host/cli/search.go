@@ -245,13 +245,7 @@ func printHit(p *page, row *search.Row, verbose bool) {
 	if len(row.ShortCommands) > 0 {
 		fields = append(fields, field{"Inspect", row.ShortCommands[0]})
 	}
-	width := 8
-	for _, f := range fields {
-		if f.value != "" {
-			width = max(width, len(f.label))
-		}
-	}
-	p.fields(3, width, fields)
+	p.fields(3, 8, fields)
 	if verbose && len(row.ShortCommands) > 1 {
 		p.printf("   %s\n", p.style.dim("Next"))
 		for _, command := range row.ShortCommands[1:] {

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/selection"
 	"github.com/agenthistory/ctx/host/record"
 )
 
@@ -21,6 +22,15 @@ type transcriptText struct {
 	max     int
 }
 
+// each writes every event that is left. A failure is kept like one of writing.
+func (p *page) each(transcript *history.Transcript, write func(*history.Shown)) {
+	err := transcript.Each(func(shown *history.Shown) error {
+		write(shown)
+		return p.err
+	})
+	p.err = cmp.Or(p.err, err)
+}
+
 // text is the form for a screen or a pipe: a header, then numbered events with their bodies indented.
 func (t *transcriptText) text(p *page, transcript *history.Transcript) error {
 	fields, err := t.head()
@@ -29,13 +39,7 @@ func (t *transcriptText) text(p *page, transcript *history.Transcript) error {
 	}
 	p.section("Session", fields...)
 	events := eventText{p: p, view: t.view, program: t.s.program()}
-	err = transcript.Each(func(shown *history.Shown) error {
-		events.write(shown)
-		return p.err
-	})
-	if err != nil {
-		return err
-	}
+	p.each(transcript, events.write)
 	switch {
 	case transcript.Truncated():
 		p.gap()
@@ -63,7 +67,7 @@ func (t *transcriptText) head() ([]field, error) {
 	}
 	when := ""
 	if stats.Timed {
-		when = formatTime(stats.First) + " to " + formatTime(stats.Last)
+		when = selection.FormatTime(stats.First) + " to " + selection.FormatTime(stats.Last)
 	}
 	fields := []field{
 		{"Session", t.view.OwnSession(s.ID)},
@@ -215,14 +219,10 @@ func (t *transcriptText) plain(p *page, transcript *history.Transcript) error {
 		p.printf("source_state: gone\n")
 	}
 	p.printf("\n")
-	err := transcript.Each(func(shown *history.Shown) error {
+	p.each(transcript, func(shown *history.Shown) {
 		e := shown.Event
 		p.printf("[%s] %s %s %s\n%s\n\n", orDash(eventTime(e)), orDash(e.Role), e.Type, e.ID, shown.Text())
-		return p.err
 	})
-	if err != nil {
-		return err
-	}
 	if transcript.Truncated() {
 		p.printf("transcript_truncated: true\nmax_events: %d\n", t.max)
 	}
@@ -231,10 +231,7 @@ func (t *transcriptText) plain(p *page, transcript *history.Transcript) error {
 
 func (t *transcriptText) markdown(p *page, transcript *history.Transcript) error {
 	s := t.session
-	name := s.ProviderSessionID
-	if name == "" {
-		name = s.ID.String()
-	}
+	name := cmp.Or(s.ProviderSessionID, s.ID.String())
 	p.printf("# %s session %s\n\n- ctx_session_id: `%s`\n", s.Provider, p.style.safe(name), s.ID)
 	for _, f := range []field{{"title", s.Meta.Title}, {"directory", s.Meta.CWD}, {"branch", s.Meta.Branch}} {
 		if f.value != "" {
@@ -245,13 +242,7 @@ func (t *transcriptText) markdown(p *page, transcript *history.Transcript) error
 		p.printf("- %s\n", goneMark)
 	}
 	p.printf("\n")
-	err := transcript.Each(func(shown *history.Shown) error {
-		eventMarkdown(p, shown)
-		return p.err
-	})
-	if err != nil {
-		return err
-	}
+	p.each(transcript, func(shown *history.Shown) { eventMarkdown(p, shown) })
 	if transcript.Truncated() {
 		p.printf("> Cut after %s.\n", plural(t.max, "event"))
 	}
@@ -275,14 +266,7 @@ func eventTime(e *record.Event) string {
 	if !e.Timed {
 		return ""
 	}
-	return formatTime(e.OccurredAt)
+	return selection.FormatTime(e.OccurredAt)
 }
 
-func formatTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func orDash(text string) string { return cmp.Or(text, "-") }

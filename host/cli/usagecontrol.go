@@ -60,14 +60,8 @@ func (u usageAction) print(p *page) {
 	}
 }
 
-func (s *session) switchUsage(done *usageAction, on bool) error {
-	_, err := config.Edit(s.dataRoot, s.env, func(text []byte) ([]byte, error) {
-		return config.SetBool(text, "local_usage", "enabled", on)
-	})
-	if err != nil {
-		return err
-	}
-	if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
+func (s *session) switchUsage(done *usageAction, on bool) (err error) {
+	if s.config, err = config.Set(s.dataRoot, s.env, "local_usage", "enabled", on); err != nil {
 		return err
 	}
 	control := s.config.LocalUsage

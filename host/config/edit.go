@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agenthistory/ctx/host/durable"
@@ -21,10 +19,10 @@ const lockFile = "config.lock"
 // lockWait is how long an editor waits for another one.
 const lockWait = 5 * time.Second
 
-// Edit changes config.toml: change gets the present text (empty when there is no file) and returns the new one. One lock spans
+// Edit changes config.toml: change gets the present settings and text (empty when there is no file) and returns the new text. One lock spans
 // reading, validation and the durable replacement. Nothing is written when change or the validation of its result fails, or when the
 // text stays the same; change may be called twice.
-func Edit(root string, env Environment, change func(text []byte) ([]byte, error)) (changed bool, err error) {
+func Edit(root string, env Environment, change func(now *Config, text []byte) ([]byte, error)) (changed bool, err error) {
 	if _, err := os.Lstat(filepath.Join(root, lockFile)); errors.Is(err, fs.ErrNotExist) {
 		// The first editor ever looks before it makes anything: a refused change leaves no trace.
 		if _, _, changed, err := edited(root, env, change); err != nil || !changed {
@@ -53,7 +51,7 @@ func Edit(root string, env Environment, change func(text []byte) ([]byte, error)
 }
 
 // edited returns the validated new text, whether it differs, and the file that holds it: a link is kept.
-func edited(root string, env Environment, change func(text []byte) ([]byte, error)) (path string, text []byte, changed bool, err error) {
+func edited(root string, env Environment, change func(now *Config, text []byte) ([]byte, error)) (path string, text []byte, changed bool, err error) {
 	path = filepath.Join(root, FileName)
 	if real, err := Resolve(path); err == nil {
 		path = real
@@ -62,10 +60,11 @@ func edited(root string, env Environment, change func(text []byte) ([]byte, erro
 	if err != nil {
 		return "", nil, false, err
 	}
-	if _, err := parse(root, before, exists, env); err != nil {
+	now, err := parse(root, before, exists, env)
+	if err != nil {
 		return "", nil, false, err
 	}
-	text, err = change(bytes.Clone(before))
+	text, err = change(now, bytes.Clone(before))
 	if err != nil {
 		return "", nil, false, err
 	}
@@ -105,13 +104,13 @@ func lockConfig(root string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// SetBool returns text with table.key set to value. Everything else of the text, comments included, stays byte for byte. The table
-// is added at the end when it is missing.
-func SetBool(text []byte, table, key string, value bool) ([]byte, error) {
-	return setKey(text, strings.Split(table, "."), key, strconv.FormatBool(value))
-}
-
-// SetText is SetBool for a string without characters that need an escape.
-func SetText(text []byte, table, key, value string) ([]byte, error) {
-	return setKey(text, strings.Split(table, "."), key, strconv.Quote(value))
+// Set gives table.key of config.toml a value, a text or a truth, and returns the settings as they are then.
+func Set[T string | bool](root string, env Environment, table, key string, value T) (*Config, error) {
+	_, err := Edit(root, env, func(_ *Config, text []byte) ([]byte, error) {
+		return setKey(text, []string{table}, key, literalOf(value))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Load(root, env)
 }

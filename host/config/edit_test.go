@@ -9,7 +9,7 @@ import (
 	"github.com/agenthistory/ctx/host/fault"
 )
 
-func TestSetBool(t *testing.T) {
+func TestSetKey(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, before, after string }{
 		{"empty file", "", "[local_usage]\nenabled = true\n"},
@@ -20,16 +20,16 @@ func TestSetBool(t *testing.T) {
 		{"dotted key", "local_usage.enabled = false\n", "local_usage.enabled = true\n"},
 		{"same value", "[local_usage]\nenabled = true\n", "[local_usage]\nenabled = true\n"},
 	} {
-		got, err := SetBool([]byte(c.before), "local_usage", "enabled", true)
+		got, err := setKey([]byte(c.before), []string{"local_usage"}, "enabled", "true")
 		if err != nil || string(got) != c.after {
 			t.Errorf("%s:\n%s\nwant\n%s\n(%v)", c.name, got, c.after, err)
 		}
 	}
 }
 
-func TestSetBoolRefusesInlineTables(t *testing.T) {
+func TestSetKeyRefusesInlineTables(t *testing.T) {
 	t.Parallel()
-	if _, err := SetBool([]byte("local_usage = { enabled = false }\n"), "local_usage", "enabled", true); fault.Code(err) != fault.InvalidRequest {
+	if _, err := setKey([]byte("local_usage = { enabled = false }\n"), []string{"local_usage"}, "enabled", "true"); fault.Code(err) != fault.InvalidRequest {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -42,7 +42,7 @@ func TestEditWritesNothingWhenTheResultIsRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte(before), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Edit(root, Environment{}, func([]byte) ([]byte, error) { return []byte("not [ toml"), nil })
+	_, err := Edit(root, Environment{}, func(*Config, []byte) ([]byte, error) { return []byte("not [ toml"), nil })
 	if fault.Code(err) != fault.InvalidRequest {
 		t.Fatalf("got %v", err)
 	}
@@ -59,7 +59,7 @@ func TestEditorsDoNotLoseEachOthersChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, table := range tables {
 		wg.Go(func() {
-			if _, err := Edit(root, Environment{}, func(text []byte) ([]byte, error) { return SetBool(text, table, keys[table], true) }); err != nil {
+			if _, err := Set(root, Environment{}, table, keys[table], true); err != nil {
 				t.Error(err)
 			}
 		})
@@ -70,7 +70,7 @@ func TestEditorsDoNotLoseEachOthersChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
-		again, err := SetBool(text, table, keys[table], true)
+		again, err := setKey(text, []string{table}, keys[table], "true")
 		if err != nil || string(again) != string(text) {
 			t.Errorf("the change of [%s] is lost in %q (%v)", table, text, err)
 		}

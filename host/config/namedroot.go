@@ -16,11 +16,7 @@ func (c *Config) AddRoot(want Root, replace bool) (root Root, changed bool, err 
 	if want, err = c.canonicalRoot(want); err != nil {
 		return Root{}, false, err
 	}
-	changed, err = Edit(c.DataRoot, c.Environment, func(text []byte) ([]byte, error) {
-		now, err := Parse(c.DataRoot, text, c.Environment)
-		if err != nil {
-			return nil, err
-		}
+	changed, err = Edit(c.DataRoot, c.Environment, func(now *Config, text []byte) ([]byte, error) {
 		have, exists := now.rootNamed(want.Name)
 		switch {
 		case !exists:
@@ -40,11 +36,7 @@ func (c *Config) AddRoot(want Root, replace bool) (root Root, changed bool, err 
 
 // RemoveRoot removes a named root from config.toml and returns it as it was. What was indexed under it stays.
 func (c *Config) RemoveRoot(name string) (root Root, err error) {
-	_, err = Edit(c.DataRoot, c.Environment, func(text []byte) ([]byte, error) {
-		now, err := Parse(c.DataRoot, text, c.Environment)
-		if err != nil {
-			return nil, err
-		}
+	_, err = Edit(c.DataRoot, c.Environment, func(now *Config, text []byte) ([]byte, error) {
 		found, exists := now.rootNamed(name)
 		if !exists {
 			return nil, fault.New(fault.NotFound, "there is no root of this name").WithHint("ctx sources --all")
@@ -108,24 +100,24 @@ func putRoot(text []byte, r Root) ([]byte, error) {
 	}
 	// A new key stands right behind the header, so the last one is written first.
 	for _, pair := range [][2]string{{"kind", r.Kind}, {"group", r.Group}, {"path", r.Path}, {"provider", r.Provider}} {
-		text, err = setKey(text, table, pair[0], tomlString(pair[1]))
-		if err != nil {
+		literal := ""
+		if pair[1] != "" {
+			literal = literalOf(pair[1])
+		}
+		if text, err = setKey(text, table, pair[0], literal); err != nil {
 			return nil, err
 		}
 	}
 	return text, nil
 }
 
-// tomlString is a basic string, "" for the empty one. A JSON string is one, except for DEL.
-func tomlString(s string) string {
-	if s == "" {
-		return ""
-	}
+// literalOf is the literal of a value: a JSON string is a basic string of TOML, except for DEL.
+func literalOf(value any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always has a form
+	if err := enc.Encode(value); err != nil {
+		panic(err) // texts and truths always have a form
 	}
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }

@@ -55,8 +55,7 @@ const (
 type rangePlan struct {
 	filters   map[string]any // given ones, as answers repeat them
 	providers []string
-	ids       map[string]string // source, session, parent_session, root_session: lower-case UUIDs
-	text      map[string]string // other text filters, trimmed
+	text      map[string]string // text filters by name, trimmed; ids are lower-case UUIDs
 	scope     record.Scope      // ScopeUnknown: all
 	ranged    bool
 	since     int64
@@ -70,17 +69,8 @@ type rangePlan struct {
 // namedValue is a filter by the name that answers give it.
 type namedValue struct{ name, value string }
 
-// textFilters are the free-text filters in the order of their names, in which they are checked.
-func (req *RangeRequest) textFilters() []namedValue {
-	return []namedValue{
-		{"agent_type", req.AgentType}, {"branch", req.Branch}, {"event_type", req.EventType}, {"file", req.File},
-		{"history_source", req.HistorySource}, {"provider_key", req.ProviderKey}, {"provider_session_id", req.ProviderSession},
-		{"role", req.Role}, {"source_format", req.SourceFormat}, {"source_id", req.SourceID}, {"workspace", req.Workspace},
-	}
-}
-
 func (req *RangeRequest) plan() (*rangePlan, error) {
-	p := &rangePlan{filters: map[string]any{}, ids: map[string]string{}, text: map[string]string{}, cursor: req.Cursor}
+	p := &rangePlan{filters: map[string]any{}, text: map[string]string{}, cursor: req.Cursor}
 	for _, check := range []func(*RangeRequest) error{p.takeChoices, p.takeIDs, p.takeRange, p.takeProviders, p.takeText, p.takeLimit} {
 		if err := check(req); err != nil {
 			return nil, err
@@ -126,8 +116,7 @@ func (p *rangePlan) takeIDs(req *RangeRequest) error {
 		if err != nil {
 			return fault.New(fault.InvalidRequest, "%s takes a full UUID", f.name)
 		}
-		p.ids[f.name] = id.String()
-		p.filters[f.name] = id.String()
+		p.text[f.name], p.filters[f.name] = id.String(), id.String()
 	}
 	return nil
 }
@@ -183,7 +172,11 @@ func (p *rangePlan) takeProviders(req *RangeRequest) error {
 }
 
 func (p *rangePlan) takeText(req *RangeRequest) error {
-	for _, f := range req.textFilters() {
+	for _, f := range []namedValue{ // in the order of their names
+		{"agent_type", req.AgentType}, {"branch", req.Branch}, {"event_type", req.EventType}, {"file", req.File},
+		{"history_source", req.HistorySource}, {"provider_key", req.ProviderKey}, {"provider_session_id", req.ProviderSession},
+		{"role", req.Role}, {"source_format", req.SourceFormat}, {"source_id", req.SourceID}, {"workspace", req.Workspace},
+	} {
 		if f.value == "" {
 			continue
 		}

@@ -138,9 +138,25 @@ func keyOf(c *config.Config, name string) string {
 // Keep stores descriptions when one of them was asked for just now and the data root exists. Whoever creates the data root after
 // Describe calls it once more, so that the next run starts no provider.
 func Keep(c *config.Config, executable string, all []Described) {
-	asked := slices.ContainsFunc(all, func(d Described) bool { return d.fresh })
-	if build, ok := identify(executable); ok && asked && isDirectory(c.DataRoot) {
-		keep(c, build, all)
+	now, ok := identify(executable)
+	if !ok || !slices.ContainsFunc(all, func(d Described) bool { return d.fresh }) || !isKind(c.DataRoot, historyv1.PathKind_PATH_KIND_DIRECTORY) {
+		return
+	}
+	k := kept{now, map[string][]byte{}}
+	for _, d := range all {
+		if d.Description == nil || keyOf(c, d.Name) == "" {
+			continue
+		}
+		wire, err := proto.MarshalOptions{Deterministic: true}.Marshal(d.Description)
+		if err != nil {
+			return
+		}
+		k.Descriptions[keyOf(c, d.Name)] = wire
+	}
+	text, err := json.Marshal(k)
+	file := keptFile(c)
+	if made := os.Mkdir(filepath.Dir(file), 0o700); err == nil && (made == nil || errors.Is(made, fs.ErrExist)) {
+		_ = durable.Replace(file, append(text, '\n'), 0o600)
 	}
 }
 
@@ -165,32 +181,4 @@ func readKept(file string, now build) map[string][]byte {
 		return nil
 	}
 	return k.Descriptions
-}
-
-func keep(c *config.Config, now build, all []Described) {
-	file := keptFile(c)
-	k := kept{now, map[string][]byte{}}
-	for _, d := range all {
-		if d.Description == nil || keyOf(c, d.Name) == "" {
-			continue
-		}
-		wire, err := proto.MarshalOptions{Deterministic: true}.Marshal(d.Description)
-		if err != nil {
-			return
-		}
-		k.Descriptions[keyOf(c, d.Name)] = wire
-	}
-	text, err := json.Marshal(k)
-	if err != nil {
-		return
-	}
-	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return
-	}
-	_ = durable.Replace(file, append(text, '\n'), 0o600)
-}
-
-func isDirectory(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

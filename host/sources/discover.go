@@ -288,8 +288,7 @@ func routeID(r Route, locator string) string {
 
 // cut shortens an overlong message on a character boundary.
 func (i *Issue) cut() {
-	if len(i.Message) <= MaxIssueMessage {
-		return
+	if len(i.Message) > MaxIssueMessage {
+		i.Message, i.MessageTruncated = strings.ToValidUTF8(i.Message[:MaxIssueMessage], ""), true
 	}
-	i.Message, i.MessageTruncated = strings.ToValidUTF8(i.Message[:MaxIssueMessage], ""), true
 }

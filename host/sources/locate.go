@@ -190,7 +190,7 @@ func (l *locator) override(loc *historyv1.Location, value string) {
 
 // list takes a value that is one existing directory, or else a comma list of coexisting absolute roots.
 func (l *locator) list(loc *historyv1.Location, value string) {
-	if usable(value) && isDirectory(value) {
+	if usable(value) && isKind(value, historyv1.PathKind_PATH_KIND_DIRECTORY) {
 		l.add(loc, value)
 		return
 	}
