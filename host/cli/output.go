@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 // resultWriter buffers stdout and remembers the first write error, so that a broken pipe is met once and told once.
@@ -130,16 +131,10 @@ func writeLine(w io.Writer, value any) error {
 	return err
 }
 
-// marshal is JSON without HTML escaping.
 func marshal(value any) ([]byte, error) {
-	if raw, ok := value.(json.RawMessage); ok {
-		return raw, nil
-	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	compact, err := plain.JSON(value)
+	if err != nil {
 		return nil, fault.Wrap(err, fault.Internal, "the answer could not be written as JSON")
 	}
-	return bytes.TrimRight(buf.Bytes(), "\n"), nil
+	return compact, nil
 }

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 // AddRoot writes a named root to config.toml. The provider may have any public spelling and the path may be relative or a link; the
@@ -113,11 +113,9 @@ func putRoot(text []byte, r Root) ([]byte, error) {
 
 // literalOf is the literal of a value: a JSON string is a basic string of TOML, except for DEL.
 func literalOf(value any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	text, err := plain.JSON(value)
+	if err != nil {
 		panic(err) // texts and truths always have a form
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
+	return strings.ReplaceAll(string(text), "\x7f", `\u007f`)
 }

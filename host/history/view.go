@@ -16,13 +16,12 @@
 package history
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/internal/plain"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 	"github.com/agenthistory/ctx/host/redact"
@@ -185,13 +184,8 @@ func (v *View) shown(doc lexical.Doc) (*Shown, error) {
 	return &Shown{Event: e, Session: s}, nil
 }
 
-// appendJSON appends the compact JSON of v without the escapes that only HTML needs.
+// appendJSON appends the JSON of v.
 func appendJSON(dst []byte, v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return dst, err
-	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
+	text, err := plain.JSON(v)
+	return append(dst, text...), err
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 // serverName is the key of the entry in every client.
@@ -50,12 +52,12 @@ func ours(want []member, found any) bool {
 
 // sameValue compares values of different decoders by their JSON form.
 func sameValue(a, b any) bool {
-	x, errX := plain(a)
-	y, errY := plain(b)
+	x, errX := anyOf(a)
+	y, errY := anyOf(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-func plain(v any) (out any, err error) {
+func anyOf(v any) (out any, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -65,13 +67,11 @@ func plain(v any) (out any, err error) {
 	return out, d.Decode(&out)
 }
 
-// jsonText is a value as JSON without the escapes that only HTML needs.
+// jsonText is the JSON of a value.
 func jsonText(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := plain.JSON(v)
+	if err != nil {
 		return "null"
 	}
-	return string(bytes.TrimSpace(b.Bytes()))
+	return string(text)
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -60,16 +59,5 @@ func appendString(dst []byte, s string) []byte {
 }
 
 func quotedLen(s string) int { return canonical.QuotedLen([]byte(strings.ToValidUTF8(s, "\uFFFD"))) }
-
-// marshal is compact JSON without the escapes that only HTML needs.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
 
 func count(n int) *int { return &n }

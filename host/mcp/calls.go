@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 const (
@@ -60,7 +62,7 @@ func (w *wire) admit(c *call, method string, params json.RawMessage) *jsonrpc.Re
 		w.waiting = append(w.waiting, c)
 		w.queued += c.cost()
 		w.place()
-		params, _ = marshal(map[string]any{"name": c.tool.name, "arguments": map[string]int64{"ticket": w.last}})
+		params, _ = plain.JSON(map[string]any{"name": c.tool.name, "arguments": map[string]int64{"ticket": w.last}})
 	}
 	return &jsonrpc.Request{ID: id, Method: method, Params: params}
 }

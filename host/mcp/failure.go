@@ -7,6 +7,7 @@ import (
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/internal/onscreen"
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 // typed are the codes that a tool error may have, besides the semantic_ ones. Anything else is internal.
@@ -49,7 +50,7 @@ func failure(err error) *answer {
 
 // failed is a failure with an object of its own.
 func failed(code, text string, object map[string]any) *answer {
-	structured, err := marshal(object)
+	structured, err := plain.JSON(object)
 	if err != nil {
 		structured = []byte(`{"error":"internal","error_code":"internal"}`)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 func (s *Server) status(ctx context.Context, _ arguments, _ *frame) (*answer, error) {
@@ -13,7 +14,7 @@ func (s *Server) status(ctx context.Context, _ arguments, _ *frame) (*answer, er
 	if err != nil {
 		return withoutSettings(err, report)
 	}
-	structured, err := marshal(report)
+	structured, err := plain.JSON(report)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func (s *Server) sources(ctx context.Context, _ arguments, _ *frame) (*answer, e
 	if err != nil {
 		return withoutSettings(err, listing)
 	}
-	structured, err := marshal(listing)
+	structured, err := plain.JSON(listing)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (s *Server) sources(ctx context.Context, _ arguments, _ *frame) (*answer, e
 		return nil, err
 	}
 	object["read_only"] = json.RawMessage("true")
-	if structured, err = marshal(object); err != nil {
+	if structured, err = plain.JSON(object); err != nil {
 		return nil, err
 	}
 	var rows []json.RawMessage

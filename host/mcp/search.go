@@ -6,6 +6,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/plain"
 	"github.com/agenthistory/ctx/host/search"
 )
 
@@ -84,7 +85,7 @@ func fitSearch(view *history.View, found *search.Answer, compact bool, f *frame,
 	}
 	for {
 		a := &answer{text: searchText(view, found, compact), rows: count(len(rows))}
-		if a.structured, err = marshal(searchShape(found, compact, rows)); err != nil {
+		if a.structured, err = plain.JSON(searchShape(found, compact, rows)); err != nil {
 			return nil, err
 		}
 		over := f.size(a) - most
@@ -116,7 +117,7 @@ func searchRows(found *search.Answer, compact bool) ([]json.RawMessage, error) {
 			row = compactOf(&found.Results[i])
 		}
 		var err error
-		if rows[i], err = marshal(row); err != nil {
+		if rows[i], err = plain.JSON(row); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/internal/onscreen"
+	"github.com/agenthistory/ctx/host/internal/plain"
 	"github.com/agenthistory/ctx/host/record"
 	"github.com/agenthistory/ctx/host/search"
 )
@@ -141,7 +142,7 @@ func (s *summary) gone(indent int, state string) {
 
 // filterText names the filters that were given.
 func filterText(f *search.Filters) string {
-	raw, err := marshal(f)
+	raw, err := plain.JSON(f)
 	var members map[string]any
 	if err != nil || json.Unmarshal(raw, &members) != nil {
 		return ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/history"
+	"github.com/agenthistory/ctx/host/internal/plain"
 	"github.com/agenthistory/ctx/host/search"
 )
 
@@ -148,7 +149,7 @@ func (t *tool) announcement() *sdk.Tool {
 	if t.exclusive != nil {
 		schema["not"] = map[string]any{"required": t.exclusive}
 	}
-	raw, err := marshal(schema)
+	raw, err := plain.JSON(schema)
 	if err != nil {
 		panic(err) // maps of strings and numbers
 	}

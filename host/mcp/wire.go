@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
 // wire is the connection between the SDK and the two streams.
@@ -110,9 +112,9 @@ func (w *wire) accept(line []byte) (*jsonrpc.Request, *protocolError) {
 	case "ping", "tools/list":
 	case "initialize":
 		var wanted map[string]any
-		_ = json.Unmarshal(r.params, &wanted)                           // an object, as parse has seen
-		version, _ := wanted["protocolVersion"].(string)                // anything else is no version
-		params, _ = marshal(map[string]any{"protocolVersion": version}) // a string always marshals
+		_ = json.Unmarshal(r.params, &wanted)                              // an object, as parse has seen
+		version, _ := wanted["protocolVersion"].(string)                   // anything else is no version
+		params, _ = plain.JSON(map[string]any{"protocolVersion": version}) // a string always marshals
 	case "tools/call":
 		if refused := w.callTool(c, r); refused != nil {
 			return nil, refused

@@ -1,10 +1,7 @@
 // Package nullable holds the texts of JSON answers that are null while there is nothing to say.
 package nullable
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "github.com/agenthistory/ctx/host/internal/plain"
 
 // Text is a string in JSON, null when it is empty.
 type Text string
@@ -14,9 +11,5 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	if t == "" {
 		return []byte("null"), nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(string(t))
-	return b.Bytes(), err
+	return plain.JSON(string(t))
 }
