@@ -26,9 +26,8 @@ type SourceWriter struct {
 	ended    atomic.Bool
 
 	// Kept by workers.mu.
-	queue   []batch
-	running bool
-	err     error
+	last chan struct{} // closed when the last batch has run
+	err  error
 
 	mu        sync.Mutex
 	sessions  map[record.Digest]*sessionState
@@ -171,9 +170,9 @@ func (w *SourceWriter) AddBatch(bytes int, fn func(emit func(*record.Event) erro
 	if w.ended.Load() {
 		return errEnded
 	}
-	return w.c.workers.add(w, batch{bytes: bytes, run: func(k *sink) error {
+	return w.c.workers.add(w, bytes, func(k *sink) error {
 		return fn(func(e *record.Event) error { return w.emit(k, e) })
-	}})
+	})
 }
 
 func (w *SourceWriter) emit(k *sink, e *record.Event) error {
@@ -257,14 +256,14 @@ func (w *SourceWriter) Readmit(ids []record.Digest) error {
 	if err := w.Wait(); err != nil || len(ids) == 0 {
 		return err
 	}
-	err := w.c.workers.add(w, batch{run: func(k *sink) error {
+	err := w.c.workers.add(w, 0, func(k *sink) error {
 		for _, id := range ids {
 			if err := w.readmit(k, id); err != nil {
 				return err
 			}
 		}
 		return nil
-	}})
+	})
 	return errors.Join(err, w.Wait())
 }
 
