@@ -59,15 +59,22 @@ func decodePointer(b []byte) (Pointer, error) {
 	if p.Active == nil {
 		return p, errors.New("pointer without an active generation")
 	}
-	for _, g := range []*Published{p.Active, p.Previous} {
-		if g == nil {
-			continue
-		}
+	for _, g := range p.published() {
 		if err := g.valid(); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
+}
+
+// published lists the generations that the pointer names, the active one first.
+func (p Pointer) published() (out []Published) {
+	for _, g := range []*Published{p.Active, p.Previous} {
+		if g != nil {
+			out = append(out, *g)
+		}
+	}
+	return out
 }
 
 func (g *Published) valid() error {

@@ -138,11 +138,9 @@ func (c *Candidate) pinBase(ctx context.Context) error {
 		return err
 	}
 	c.pointer, c.damaged = p, err != nil
-	for _, g := range []*Published{p.Active, p.Previous} {
-		if g != nil {
-			if err := c.store.makeLease(g.Directory); err != nil { // usually there; somebody may have removed it
-				return writeFailure(err)
-			}
+	for _, g := range p.published() {
+		if err := c.store.makeLease(g.Directory); err != nil { // usually there; somebody may have removed it
+			return writeFailure(err)
 		}
 	}
 	if c.opt.Rebuild {
@@ -164,12 +162,7 @@ func (c *Candidate) pinOld(ctx context.Context) (err error) {
 		}
 	}
 	c.damaged = true
-	var found []Published
-	for _, g := range []*Published{c.pointer.Active, c.pointer.Previous} {
-		if g != nil {
-			found = append(found, *g)
-		}
-	}
+	found := c.pointer.published()
 	entries, err := os.ReadDir(filepath.Join(c.store.dir, generationsDir))
 	for _, e := range slices.Backward(entries) { // names sort by time
 		found = append(found, Published{Directory: e.Name()})

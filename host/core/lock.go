@@ -76,10 +76,8 @@ func (s *Store) collect(p Pointer) error {
 		return err
 	}
 	keep := map[string]bool{}
-	for _, g := range []*Published{p.Active, p.Previous} {
-		if g != nil {
-			keep[g.Directory] = true
-		}
+	for _, g := range p.published() {
+		keep[g.Directory] = true
 	}
 	directories, err := os.ReadDir(filepath.Join(s.dir, generationsDir))
 	if err != nil {

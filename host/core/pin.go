@@ -55,9 +55,9 @@ func (s *Store) PinPrevious(ctx context.Context) (*Generation, error) {
 // generation_not_retained.
 func (s *Store) PinID(ctx context.Context, id string) (*Generation, error) {
 	g, err := s.pin(ctx, func(p Pointer) *Published {
-		for _, g := range []*Published{p.Active, p.Previous} {
-			if g != nil && g.Generation == id {
-				return g
+		for _, g := range p.published() {
+			if g.Generation == id {
+				return &g
 			}
 		}
 		return nil

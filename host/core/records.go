@@ -84,6 +84,7 @@ func openPublishedRecords(dir string, cache int64) (*pebble.DB, error) {
 
 // candidateRecords is the record store of a candidate, open for ingestion.
 type candidateRecords struct {
+	silentLogger
 	db    *pebble.DB
 	fs    *candidateFS
 	fatal chan error
@@ -120,9 +121,6 @@ func (r *candidateRecords) call(f func() error) error {
 type fatalError struct{ text string }
 
 func (e fatalError) Error() string { return "record store: " + e.text }
-
-func (*candidateRecords) Infof(string, ...any)  {}
-func (*candidateRecords) Errorf(string, ...any) {}
 
 // Fatalf must not return, and its caller may hold any lock, so it waits for ever. From now on nothing is written any more.
 func (r *candidateRecords) Fatalf(format string, args ...any) {

@@ -64,7 +64,7 @@ func (v *View) exportSessions(ctx context.Context, out *bufio.Writer) (uint64, e
 			return err
 		}
 		n++
-		state, err := v.sourceState(s.Source)
+		state, err := v.gen.SourceState(s.Source)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (v *View) exportSessions(ctx context.Context, out *bufio.Writer) (uint64, e
 		line, err = appendJSON(line[:0], exportedSession{
 			SchemaVersion: 1, RecordType: "session", SessionID: s.ID.String(), SourceID: s.Source.String(), Provider: s.Provider,
 			ProviderSession: s.ProviderSessionID, SourceFormat: s.SourceFormat, SchemaVariant: s.SchemaVariant,
-			IdentityVersion: s.IdentityVersion, ParserRevision: s.ParserRevision, SourceState: state,
+			IdentityVersion: s.IdentityVersion, ParserRevision: s.ParserRevision, SourceState: state.String(),
 			Parent: idText(s.Parent), Root: idText(s.Root), Relationship: s.Relationship.String(), AgentScope: s.Scope.String(),
 			Metadata: s.Meta,
 		})

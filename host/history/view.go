@@ -37,7 +37,6 @@ type View struct {
 	retained bool                                            // retain was asked
 	pinned   []*core.Generation                              // by the view, which closes them
 	sessions map[uint32]*Session
-	states   map[record.Digest]string
 	open     []*Transcript
 }
 
@@ -65,7 +64,7 @@ func Over(store *core.Store, gen *core.Generation) *View {
 
 // Lent is Over for a process that keeps both generations between views: retain gives the retained one, which stays the lender's too.
 func Lent(gen *core.Generation, retain func(context.Context) (*core.Generation, error)) *View {
-	return &View{gen: gen, retain: retain, sessions: map[uint32]*Session{}, states: map[record.Digest]string{}}
+	return &View{gen: gen, retain: retain, sessions: map[uint32]*Session{}}
 }
 
 // Close releases what the view has pinned itself.
@@ -126,27 +125,16 @@ func (v *View) session(ordinal uint32) (*Session, error) {
 }
 
 func (v *View) remember(stored *record.Session) (*Session, error) {
-	state, err := v.sourceState(stored.Source)
+	state, err := v.gen.SourceState(stored.Source)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{Session: v.Redact.Session(stored), SourceState: state, Info: SessionInfo{
+	s := &Session{Session: v.Redact.Session(stored), SourceState: state.String(), Info: SessionInfo{
 		Parent: idText(stored.Parent), Root: idText(stored.Root),
 		Relationship: stored.Relationship.String(), AgentScope: stored.Scope.String(),
 	}}
 	v.sessions[stored.Ordinal] = s
 	return s, nil
-}
-
-func (v *View) sourceState(source record.Digest) (string, error) {
-	if state, ok := v.states[source]; ok {
-		return state, nil
-	}
-	state, err := v.gen.SourceState(source)
-	if err == nil {
-		v.states[source] = state.String()
-	}
-	return state.String(), err
 }
 
 func idText(d *record.Digest) string {

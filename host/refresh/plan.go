@@ -51,9 +51,6 @@ func (r *run) plan() *plan {
 	for _, scans := range p.scans {
 		// A big source at the end would be read alone.
 		slices.SortStableFunc(scans, func(a, b *scan) int { return cmp.Compare(b.todo, a.todo) })
-		for n, s := range scans {
-			s.ordinal = uint32(n)
-		}
 	}
 	var histories []string
 	for _, provider := range r.providers {
