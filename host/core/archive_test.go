@@ -39,6 +39,7 @@ type source struct {
 	revision string // parser
 	frontier string
 	state    State
+	forged   map[string]record.Digest // ids of events by key, in place of those that follow from the keys
 }
 
 type session struct {
@@ -113,6 +114,9 @@ func (s source) parser() string {
 func (s source) event(ss session, ev event, r *record.Session, e *record.Event) error {
 	e.Reset()
 	e.ID = s.eventID(ss.name, ev.key)
+	if id, ok := s.forged[ev.key]; ok {
+		e.ID = id
+	}
 	e.Session = r.Ordinal
 	e.Sequence, e.Suborder = ev.sequence, ev.suborder
 	e.OccurredAt, e.Timed = ev.time, ev.time != 0

@@ -40,18 +40,18 @@ func (f *eventFinder) find(id record.Digest) (doc lexical.Doc, found bool, err e
 		if len(f.it.Key()) != eventKeySize {
 			return doc, false, corruption(nil, "a key of the index is malformed")
 		}
-		doc = docOf(f.it.Key())
-		if f.buf, err = f.g.EventInto(f.buf, doc, &f.event); err != nil {
+		at := docOf(f.it.Key())
+		if f.buf, err = f.g.EventInto(f.buf, at, &f.event); err != nil {
 			return doc, false, err
 		}
-		switch {
+		switch { // a twin may stand behind the event, so the walk goes on
 		case f.event.ID == id:
-			return doc, true, nil
+			doc, found = at, true
 		case f.event.ID.UUID() == id.UUID():
 			return doc, false, corruption(nil, "two events share the id %s", id)
 		}
 	}
-	return doc, false, endOf(f.it)
+	return doc, found, endOf(f.it)
 }
 
 // Kind is one of the two kinds of public ids: of events, of sessions.

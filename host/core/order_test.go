@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/lexical"
 	"github.com/agenthistory/ctx/host/record"
 )
@@ -192,6 +193,30 @@ func TestLookups(t *testing.T) {
 	}
 	if n, err := g.PrefixLen(EventIDs, unknown); n != 8 || err != nil {
 		t.Fatalf("prefix of an unknown event: %d %v", n, err)
+	}
+}
+
+// TestTwins: events with one UUID and different digests are never taken for each other, whichever was stored first. Nobody can make some
+// from native keys; these are forged.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	one, two := numbered("one", 1, 3), numbered("two", 1, 3)
+	first := one.eventID("one-s0", "1")
+	second := first
+	second[31]++
+	for _, ids := range [][2]record.Digest{{first, second}, {second, first}} {
+		a := newArchive(t)
+		one.forged, two.forged = map[string]record.Digest{"1": ids[0]}, map[string]record.Digest{"1": ids[1]}
+		a.publish(one, two)
+		g := a.pin()
+		for _, id := range ids {
+			if _, found, err := g.EventDoc(id); found || fault.Code(err) != fault.IndexCorruption {
+				t.Errorf("%x: found %v, %v", id[31], found, err)
+			}
+		}
+		if both, err := g.IDs(EventIDs, uuidHex(first), 2); len(both) != 2 || err != nil {
+			t.Errorf("%d events of the id, %v", len(both), err)
+		}
 	}
 }
 
