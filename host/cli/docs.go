@@ -79,20 +79,15 @@ func (a *App) docsShow() *cobra.Command {
 			}
 			return fault.New(fault.NotFound, "there is no topic %s", quoteWord(args[0])).WithHint("%s", hint)
 		}
-		text := []byte(body)
-		if format == "json" {
-			compact, err := marshal(struct {
-				Schema int `json:"schema_version"`
-				docs.Topic
-				Body string `json:"body"`
-			}{1, topic, body})
-			if err != nil {
-				return err
-			}
-			text = append(compact, '\n')
-		}
 		return a.deliver(out, func(w io.Writer) error {
-			_, err := w.Write(text)
+			if format == "json" {
+				return writeLine(w, struct {
+					Schema int `json:"schema_version"`
+					docs.Topic
+					Body string `json:"body"`
+				}{1, topic, body})
+			}
+			_, err := io.WriteString(w, body)
 			return err
 		})
 	}
