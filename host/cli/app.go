@@ -46,7 +46,7 @@ type App struct {
 	color    string // auto, always, never
 	quiet    bool
 	fellBack bool           // the warning about a damaged index was given
-	format   *string        // of the running command, nil before it is known
+	format   string         // of the running command, "" before it is known
 	running  *cobra.Command // nil before its flags and arguments were understood
 	call     localusage.Call
 }

@@ -58,18 +58,15 @@ func (s *session) work(ctx context.Context, r daemon.Request, show func(daemon.P
 
 func (a *App) daemonCommand() *cobra.Command {
 	run := a.daemonRunCommand()
-	show := &cobra.Command{Use: "status", Hidden: true, Short: "Tell how the background process is", Args: noArguments}
-	var format string
-	a.formatFlag(show, &format, "text", "text", "json")
-	show.RunE = func(cmd *cobra.Command, _ []string) error { return a.runDaemonStatus(cmd, format) }
-	return group("daemon", "The background process that keeps the index current", run, show,
+	show := &cobra.Command{Use: "status", Hidden: true, Short: "Tell how the background process is", Args: noArguments, RunE: a.runDaemonStatus}
+	return group("daemon", "The background process that keeps the index current", run, a.formats(show, "text", "json"),
 		a.daemonSwitch("enable", config.ModeAuto), a.daemonSwitch("disable", config.ModeManual))
 }
 
 func (a *App) daemonRunCommand() *cobra.Command {
 	var interval, chunks int
 	var force, detached bool
-	var format, trigger string
+	var trigger string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Keep the index current until stopped",
@@ -85,16 +82,16 @@ themselves in automatic mode; it is run by hand or by a service manager where th
 	flags.StringVar(&trigger, "trigger", "", "")
 	_ = flags.MarkHidden("detached")
 	_ = flags.MarkHidden("trigger")
-	a.formatFlag(cmd, &format, "text", "text", "json")
+	a.formats(cmd, "text", "json")
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		opt := s.daemonOptions()
 		opt.Force, opt.Trigger, opt.Poll = force, trigger, time.Duration(interval)*time.Second
 		if detached {
 			opt.StartMode = "auto"
-		} else if format == "text" && !a.quiet && (force || s.control().Automatic()) {
+		} else if a.format == "text" && !a.quiet && (force || s.control().Automatic()) {
 			fmt.Fprintf(a.Stderr, "Keeping the index of %s current; stop with Ctrl-C\n", s.dataRoot)
 		}
-		if err := daemon.Run(cmd.Context(), opt); err != nil || format != "json" {
+		if err := daemon.Run(cmd.Context(), opt); err != nil || a.format != "json" {
 			return err
 		}
 		observed, _ := s.control().Observe(cmd.Context())
@@ -133,7 +130,7 @@ func (a *App) daemonMemory(resting bool) {
 }
 
 // runDaemonStatus answers with a malformed config file too, from the defaults.
-func (a *App) runDaemonStatus(cmd *cobra.Command, format string) error {
+func (a *App) runDaemonStatus(cmd *cobra.Command, _ []string) error {
 	s, err := a.place()
 	if err != nil {
 		return err
@@ -149,7 +146,7 @@ func (a *App) runDaemonStatus(cmd *cobra.Command, format string) error {
 		Daemon        status.Daemon `json:"daemon"`
 		LocalOnly     bool          `json:"local_only"`
 	}{1, observed, true}
-	return a.answer(format, answer, func(p *page) {
+	return a.answer(answer, func(p *page) {
 		p.outcome(markDone, "Background process: %s", daemonLine(&status.Report{Daemon: observed}))
 	})
 }

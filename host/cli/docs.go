@@ -20,11 +20,10 @@ func (a *App) docsCommand() *cobra.Command {
 
 // docsList is a command that lists the topics.
 func (a *App) docsList(use, short string) *cobra.Command {
-	var format string
 	cmd := &cobra.Command{Use: use, Short: short, Args: noArguments}
 	cmd.RunE = func(*cobra.Command, []string) error {
 		answer := map[string]any{"schema_version": 1, "topics": docs.Topics()}
-		return a.answer(format, answer, func(p *page) {
+		return a.answer(answer, func(p *page) {
 			var rows [][]string
 			for _, t := range docs.Topics() {
 				rows = append(rows, []string{t.ID, t.Summary})
@@ -33,13 +32,11 @@ func (a *App) docsList(use, short string) *cobra.Command {
 			p.next("ctx docs show <topic>")
 		})
 	}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func (a *App) docsSearch() *cobra.Command {
 	limit := 10
-	var format string
 	cmd := &cobra.Command{Use: "search <query>", Short: "Find topics by words", Args: exactlyOne("one query (in quotes)")}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		found := docs.Search(args[0], limit)
@@ -48,7 +45,7 @@ func (a *App) docsSearch() *cobra.Command {
 			next = append(next, "ctx docs show "+f.ID)
 		}
 		answer := map[string]any{"schema_version": 1, "query": args[0], "results": found, "suggested_next_commands": next}
-		return a.answer(format, answer, func(p *page) {
+		return a.answer(answer, func(p *page) {
 			if len(found) == 0 {
 				p.outcome(markWarning, "No topic mentions that")
 				p.next("ctx docs list")
@@ -63,12 +60,11 @@ func (a *App) docsSearch() *cobra.Command {
 		})
 	}
 	cmd.Flags().Var(bounded(&limit, 1, 100), "limit", "topics at most")
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func (a *App) docsShow() *cobra.Command {
-	var format, out string
+	var out string
 	cmd := &cobra.Command{Use: "show <topic>", Short: "Show one topic", Args: exactlyOne("one topic")}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		topic, body, found := docs.Show(args[0])
@@ -80,7 +76,7 @@ func (a *App) docsShow() *cobra.Command {
 			return fault.New(fault.NotFound, "there is no topic %s", quoteWord(args[0])).WithHint("%s", hint)
 		}
 		return a.deliver(out, func(w io.Writer) error {
-			if format == "json" {
+			if a.format == "json" {
 				return writeLine(w, struct {
 					Schema int `json:"schema_version"`
 					docs.Topic
@@ -91,7 +87,7 @@ func (a *App) docsShow() *cobra.Command {
 			return err
 		})
 	}
-	a.formatFlag(cmd, &format, "markdown", "markdown", "text", "json")
+	a.formats(cmd, "markdown", "text", "json")
 	outFlag(cmd, &out)
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func (a *App) exportCommand() *cobra.Command {
-	var format, out string
+	var out string
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write everything that is stored as JSON lines",
@@ -22,6 +22,5 @@ completion record at the end. A stream without it is incomplete. Nobody's histor
 	})
 	outFlag(cmd, &out)
 	redactFlag(cmd)
-	a.formatFlag(cmd, &format, "jsonl", "jsonl")
-	return cmd
+	return a.formats(cmd, "jsonl")
 }

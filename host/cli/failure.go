@@ -62,7 +62,7 @@ func (a *App) outputFailed(err *outputError) int {
 }
 
 // machine tells whether failures are JSON objects.
-func (a *App) machine() bool { return a.format != nil && (*a.format == "json" || *a.format == "jsonl") }
+func (a *App) machine() bool { return a.format == "json" || a.format == "jsonl" }
 
 // errorObject is the one-line JSON form of a failure: error, error_code, retryable when known, further members.
 func errorObject(f *fault.Error) map[string]any {

@@ -114,9 +114,10 @@ func outFlag(cmd *cobra.Command, value *string) {
 	}}, "out", "write to this `file` instead of stdout, all or nothing")
 }
 
-// formatFlag adds --format and tells the app which format the command runs in, so that failures have the right form.
-func (a *App) formatFlag(cmd *cobra.Command, value *string, preset string, allowed ...string) {
-	choiceFlag(cmd.Flags(), value, "format", preset, "output format", allowed...)
+// formats adds --format to cmd, whose first value is the preset, and tells the app which one the command runs in. It returns cmd.
+func (a *App) formats(cmd *cobra.Command, allowed ...string) *cobra.Command {
+	var value string
+	choiceFlag(cmd.Flags(), &value, "format", allowed[0], "output format", allowed...)
 	inner := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		a.format = value
@@ -125,6 +126,7 @@ func (a *App) formatFlag(cmd *cobra.Command, value *string, preset string, allow
 		}
 		return nil
 	}
+	return cmd
 }
 
 // quoteWord shows a user's word inside a message: short, on one line, without control characters.

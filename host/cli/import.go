@@ -15,7 +15,7 @@ type importFlags struct {
 	provider, path, relocate, historySource, inputFormat string
 	manifests                                            []string
 	all, resume, resetCursor, noDaemon, partial          bool
-	format, progress                                     string
+	progress                                             string
 }
 
 func (a *App) importCommand() *cobra.Command {
@@ -44,8 +44,7 @@ exactly one path. Only what is new is read. A source that fails keeps its old re
 	flags.BoolVar(&f.partial, "partial", false, "keep what was read when some sources fail (always so)")
 	_ = flags.MarkHidden("partial")
 	choiceFlag(cmd.Flags(), &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
-	a.formatFlag(cmd, &f.format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 // contradictions are the pairs of flags that exclude each other.
@@ -96,7 +95,7 @@ func (a *App) runImport(cmd *cobra.Command, s *session, f *importFlags) (err err
 			return err
 		}
 	}
-	sink, end := a.progressSink(f.progress, f.format)
+	sink, end := a.progressSink(f.progress)
 	r := s.control().NewRequest("import")
 	r.All, r.Provider, r.Resume, r.Reset = f.provider == "", f.provider, f.resume, f.resetCursor
 	if r.Path = f.path; r.Path != "" && !filepath.IsAbs(r.Path) {
@@ -107,7 +106,7 @@ func (a *App) runImport(cmd *cobra.Command, s *session, f *importFlags) (err err
 	if err != nil {
 		return err
 	}
-	if err := a.answer(f.format, report.Document(), func(p *page) { printImport(p, s, report) }); err != nil {
+	if err := a.answer(report.Document(), func(p *page) { printImport(p, s, report) }); err != nil {
 		return err
 	}
 	return a.importOutcome(report)

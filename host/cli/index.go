@@ -251,7 +251,6 @@ func (s *session) await(
 func (a *App) indexWaitCommand() *cobra.Command {
 	var w awaited
 	var all bool
-	var format string
 	var timeout, interval int
 	cmd := &cobra.Command{Use: "wait", Short: "Wait until the index is current", Args: noArguments}
 	flags := cmd.Flags()
@@ -260,7 +259,7 @@ func (a *App) indexWaitCommand() *cobra.Command {
 	flags.BoolVar(&all, "all", false, "both, and nothing outstanding")
 	boundedFlag(cmd, &timeout, "timeout-seconds", 0, 1, 86400, "give up after this many seconds; never by default")
 	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two looks")
-	a.formatFlag(cmd, &format, "text", "text", "json")
+	a.formats(cmd, "text", "json")
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		switch {
 		case all:
@@ -281,14 +280,14 @@ func (a *App) indexWaitCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printWait(state, w, r, format)
+		return a.printWait(state, w, r)
 	})
 	return cmd
 }
 
-func (a *App) printWait(state string, w awaited, r *status.Report, format string) error {
+func (a *App) printWait(state string, w awaited, r *status.Report) error {
 	_, why, action := w.stand(r)
-	if format == "json" {
+	if a.format == "json" {
 		err := writeDocument(a.Stdout, struct {
 			SchemaVersion int             `json:"schema_version"`
 			Status        string          `json:"status"`
@@ -316,14 +315,13 @@ func (a *App) printWait(state string, w awaited, r *status.Report, format string
 }
 
 func (a *App) indexWatchCommand() *cobra.Command {
-	var format string
 	var interval int
 	cmd := &cobra.Command{Use: "watch", Short: "Show how the index becomes current", Args: noArguments}
 	boundedFlag(cmd, &interval, "interval-seconds", 2, 1, 86400, "seconds between two lines")
-	a.formatFlag(cmd, &format, "text", "text", "jsonl", "json") // json is what the parent calls it
+	a.formats(cmd, "text", "jsonl", "json") // json is what the parent calls it
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		w := awaited{true, s.config.Semantic.On, true}
-		each, show, end := a.watcher(format)
+		each, show, end := a.watcher()
 		state, r, err := s.await(cmd.Context(), w, time.Duration(interval)*time.Second, each, show)
 		end()
 		if err == nil {
@@ -332,7 +330,7 @@ func (a *App) indexWatchCommand() *cobra.Command {
 		if err != nil || state == "ready" {
 			return err
 		}
-		if format != "text" {
+		if a.format != "text" {
 			return reported{exitFailed}
 		}
 		_, why, action := w.stand(r)
@@ -343,18 +341,18 @@ func (a *App) indexWatchCommand() *cobra.Command {
 
 // watcher shows an index that becomes current, and lets every line go at once: a snapshot of each look for programs; for people how it
 // stands whenever that changes, and the progress between, as a bar where there is a terminal.
-func (a *App) watcher(format string) (each func(*status.Report) error, show func(daemon.Progress), end func()) {
+func (a *App) watcher() (each func(*status.Report) error, show func(daemon.Progress), end func()) {
 	flush := func() error { return nil }
 	if f, ok := a.Stdout.(interface{ Flush() error }); ok {
 		flush = f.Flush
 	}
-	if format != "text" {
+	if a.format != "text" {
 		return func(r *status.Report) error { return cmp.Or(writeLine(a.Stdout, r.Snapshot()), flush()) }, nil, func() {}
 	}
 	if a.quiet {
 		return func(*status.Report) error { return nil }, nil, func() {}
 	}
-	if show, end = a.progressSink("auto", format); show == nil {
+	if show, end = a.progressSink("auto"); show == nil {
 		lines := &progressLines{w: a.Stdout}
 		show = func(p daemon.Progress) {
 			lines.show(p.Progress)

@@ -18,7 +18,6 @@ type integrationFlags struct {
 	integrations.Request
 	app     *App
 	project bool
-	format  string
 }
 
 func (a *App) integrationsCommand() *cobra.Command {
@@ -67,8 +66,7 @@ func (a *App) integration(use, short, more string, run func(*integrationFlags) e
 	if strings.Contains(more, "backup") {
 		flags.BoolVar(&f.Backup, "backup", false, "keep the old text in a file beside it")
 	}
-	a.formatFlag(cmd, &f.format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 // mcpReport is the answer of the mcp commands.
@@ -98,7 +96,7 @@ func (f *integrationFlags) slash(rows any) any {
 // answer writes a report. Failed targets are told by their number after it, and give exit 1.
 func (f *integrationFlags) answer(report any, failed int, show func(*page)) error {
 	p := f.app.page()
-	if f.format == "json" {
+	if f.app.format == "json" {
 		p.err = writeLine(f.app.Stdout, report)
 	} else {
 		show(p)

@@ -38,7 +38,7 @@ func filterFlags(cmd *cobra.Command, req *history.RangeRequest) {
 
 func (a *App) listSessionsCommand() *cobra.Command {
 	var req history.RangeRequest
-	var since, format string
+	var since string
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "sessions",
@@ -63,7 +63,7 @@ its events passes all of them.`,
 				return err
 			}
 			a.delivered(len(found.Sessions))
-			return a.answer(format, found, func(p *page) { s.printSessions(p, view, found) })
+			return a.answer(found, func(p *page) { s.printSessions(p, view, found) })
 		})
 	})
 	cmd.Flags().StringArrayVar(&req.Providers, "provider", nil, "only this `provider` (repeatable)")
@@ -71,8 +71,7 @@ its events passes all of them.`,
 	filterFlags(cmd, &req)
 	boundedFlag(cmd, &limit, "limit", 20, 1, 10000, "most sessions")
 	redactFlag(cmd)
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 // printSessions writes two lines a session: what it is about, and below, dimmed, whose it is, when and where.
@@ -117,7 +116,6 @@ func (s *session) printSessions(p *page, view *history.View, found *history.Sess
 
 func (a *App) listEventsCommand() *cobra.Command {
 	var req history.RangeRequest
-	var format string
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "List events in order of time, with filters",
@@ -134,7 +132,7 @@ ctx list sessions and ctx show session.`,
 	}
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, _ []string) error {
 		req.LimitGiven = cmd.Flags().Changed("limit")
-		return a.listEvents(cmd, s, req, format)
+		return a.listEvents(cmd, s, req)
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&req.Since, "since", "", "first `time`, RFC 3339 (with --until)")
@@ -147,11 +145,10 @@ ctx list sessions and ctx show session.`,
 	req.Limit = 10000
 	flags.Var(whole(&req.Limit, math.MinInt64, math.MaxInt64, ""), "limit", "most events, 1 to 10000000")
 	redactFlag(cmd)
-	a.formatFlag(cmd, &format, "json", "json", "jsonl")
-	return cmd
+	return a.formats(cmd, "json", "jsonl")
 }
 
-func (a *App) listEvents(cmd *cobra.Command, s *session, req history.RangeRequest, format string) error {
+func (a *App) listEvents(cmd *cobra.Command, s *session, req history.RangeRequest) error {
 	events, err := history.Events(cmd.Context(), s.store, req)
 	if err != nil {
 		return a.rangeFailure(err)
@@ -159,7 +156,7 @@ func (a *App) listEvents(cmd *cobra.Command, s *session, req history.RangeReques
 	defer events.Close()
 	events.Redact(s.redact)
 	defer func() { a.delivered(events.Items()) }()
-	if format == "jsonl" {
+	if a.format == "jsonl" {
 		flush := func() error { return a.Stdout.(*resultWriter).Flush() }
 		return a.rangeFailure(events.WriteJSONL(cmd.Context(), a.Stdout, flush))
 	}

@@ -15,15 +15,13 @@ func (a *App) locateCommand() *cobra.Command {
 }
 
 func (a *App) locateSessionCommand() *cobra.Command {
-	var format string
 	cmd := &cobra.Command{Use: "session [ID]", Short: "Tell where a session comes from"}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return a.ofSession(cmd, func(_ *cobra.Command, _ *session, view *history.View, s *history.Session) error {
+	return a.ofSession(a.formats(cmd, "text", "json"), func(_ *cobra.Command, _ *session, view *history.View, s *history.Session) error {
 		found, err := view.LocateSession(s)
 		if err != nil {
 			return err
 		}
-		return a.answer(format, found, func(p *page) {
+		return a.answer(found, func(p *page) {
 			printLocated(p, "Session", found.Source, found.SourceState,
 				field{"ID", found.SessionID}, field{"Provider", found.Provider}, field{"Provider session", found.ProviderSession},
 				field{"First event", found.StartedAt})
@@ -32,15 +30,13 @@ func (a *App) locateSessionCommand() *cobra.Command {
 }
 
 func (a *App) locateEventCommand() *cobra.Command {
-	var format string
 	cmd := &cobra.Command{Use: "event ID", Short: "Tell where an event comes from"}
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return a.ofEvent(cmd, func(cmd *cobra.Command, _ *session, view *history.View, id string) error {
+	return a.ofEvent(a.formats(cmd, "text", "json"), func(cmd *cobra.Command, _ *session, view *history.View, id string) error {
 		found, err := view.LocateEvent(cmd.Context(), id)
 		if err != nil {
 			return err
 		}
-		return a.answer(format, found, func(p *page) {
+		return a.answer(found, func(p *page) {
 			printLocated(p, "Event", found.Source, found.SourceState,
 				field{"ID", found.EventID}, field{"Session", found.SessionID}, field{"Provider", found.Provider},
 				field{"Provider session", found.ProviderSession}, field{"Time", found.OccurredAt},

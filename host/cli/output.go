@@ -78,8 +78,8 @@ func brokenPipe(err error) bool {
 }
 
 // answer writes a result: as a JSON document, or as text that show lays out.
-func (a *App) answer(format string, result any, show func(*page)) error {
-	if format == "json" {
+func (a *App) answer(result any, show func(*page)) error {
+	if a.format == "json" {
 		return writeDocument(a.Stdout, result)
 	}
 	p := a.page()
@@ -89,16 +89,14 @@ func (a *App) answer(format string, result any, show func(*page)) error {
 
 // reporting makes cmd a command whose answer is one result in text or JSON: run makes it from an open session, show lays it out.
 func reporting[T any](a *App, cmd *cobra.Command, run func(*cobra.Command, *session, []string) (T, error), show func(*page, T)) *cobra.Command {
-	var format string
 	cmd.RunE = a.opened(func(cmd *cobra.Command, s *session, args []string) error {
 		result, err := run(cmd, s, args)
 		if err != nil {
 			return err
 		}
-		return a.answer(format, result, func(p *page) { show(p, result) })
+		return a.answer(result, func(p *page) { show(p, result) })
 	})
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 // writeDocument writes one JSON document, indented by two spaces and ended by a newline.

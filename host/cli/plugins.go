@@ -18,7 +18,7 @@ func (a *App) pluginsCommand() *cobra.Command {
 }
 
 func (a *App) pluginsTestCommand() *cobra.Command {
-	var format, scratch, fixture, sample string
+	var scratch, fixture, sample string
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "test EXECUTABLE [ARGUMENT...]",
@@ -47,18 +47,17 @@ them they are listed as not run. Nothing is installed or trusted by this.`,
 				return fault.Wrap(err, fault.InvalidRequest, "the fixture command does not answer: %s", oneLine(err.Error()))
 			}
 		}
-		return a.testPlugin(cmd, cfg, format)
+		return a.testPlugin(cmd, cfg)
 	}
 	cmd.Flags().StringArrayVar(&only, "only", nil, "only this `check` (repeatable)")
 	cmd.Flags().StringVar(&fixture, "fixture", "", "`command` that writes histories of this provider (see the conformance kit)")
 	cmd.Flags().StringVar(&sample, "sample", "", "`directory` with real history of this provider; it is only read")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "`directory` for what the checks write (default: a temporary one)")
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
-func (a *App) testPlugin(cmd *cobra.Command, cfg conformance.Config, format string) error {
-	if format == "json" {
+func (a *App) testPlugin(cmd *cobra.Command, cfg conformance.Config) error {
+	if a.format == "json" {
 		report := conformance.Check(cmd.Context(), cfg)
 		err := writeDocument(a.Stdout, map[string]any{"schema_version": 1, "ok": report.OK(), "checks": report.Checks})
 		return conformanceOutcome(report, err)

@@ -13,7 +13,7 @@ import (
 
 // progressSink returns what shows the progress of a refresh on stderr, and a function that ends the display; nil when nobody
 // wants to see it. auto is a bar on a terminal and silence elsewhere and beside JSON.
-func (a *App) progressSink(mode, format string) (sink func(daemon.Progress), end func()) {
+func (a *App) progressSink(mode string) (sink func(daemon.Progress), end func()) {
 	style := a.stderrStyle()
 	switch {
 	case mode == "json":
@@ -21,7 +21,7 @@ func (a *App) progressSink(mode, format string) (sink func(daemon.Progress), end
 	case mode == "plain":
 		lines := &progressLines{w: a.Stderr}
 		return func(p daemon.Progress) { lines.show(p.Progress) }, func() {}
-	case mode == "auto" && style.terminal && format != "json" && !a.quiet:
+	case mode == "auto" && style.terminal && a.format != "json" && !a.quiet:
 		bar := &progressBar{w: a.Stderr, style: style}
 		return func(p daemon.Progress) { bar.show(p.Progress) }, bar.end
 	}

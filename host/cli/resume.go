@@ -29,7 +29,6 @@ type resumption struct {
 }
 
 func (a *App) resumeCommand() *cobra.Command {
-	var format string
 	var run bool
 	cmd := a.ofSession(&cobra.Command{
 		Use:   "resume [ID]",
@@ -44,11 +43,10 @@ With --exec it is run here and now, in that directory.`,
 		if run {
 			return a.takeOver(cmd, how)
 		}
-		return a.answer(format, how, func(p *page) { p.printf("%s\n", how.Command) })
+		return a.answer(how, func(p *page) { p.printf("%s\n", how.Command) })
 	})
 	cmd.Flags().BoolVar(&run, "exec", false, "run it here and now instead of printing it")
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func (s *session) resumption(ctx context.Context, found *history.Session) (*resumption, error) {

@@ -17,7 +17,7 @@ type searchFlags struct {
 	req                    search.Request
 	backend                string
 	weight                 float64
-	format, refresh        string
+	refresh                string
 	verbose, includeCaller bool
 }
 
@@ -56,8 +56,7 @@ how. Any other text is plain words.`,
 	flags.BoolVar(&f.req.Explain, "explain", false, "tell how the query was read and what every score is made of")
 	flags.BoolVar(&f.verbose, "verbose", false, "more about every result")
 	redactFlag(cmd)
-	a.formatFlag(cmd, &f.format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func (a *App) runSearch(cmd *cobra.Command, s *session, f *searchFlags, args []string) (err error) {
@@ -74,7 +73,7 @@ func (a *App) runSearch(cmd *cobra.Command, s *session, f *searchFlags, args []s
 		return err
 	}
 	a.deliveredSearch(answer.Results)
-	return a.answer(f.format, answer, func(p *page) {
+	return a.answer(answer, func(p *page) {
 		var together []string
 		if r := answer.Coverage.Relaxations; r != nil && len(*r) == 0 {
 			together = hiddenBy(cmd, service, req)
@@ -156,7 +155,7 @@ func (f *searchFlags) request(cmd *cobra.Command, s *session, args []string) sea
 	}
 	req.IncludeCurrent = f.includeCaller
 	req.Environment = s.lookupEnv
-	req.ShortIDs = f.format == "text"
+	req.ShortIDs = s.app.format == "text"
 	return req
 }
 

@@ -20,7 +20,7 @@ import (
 
 type setupFlags struct {
 	catalogOnly, noImport, semantic, noDaemon, wait bool
-	format, progress                                string
+	progress                                        string
 }
 
 func (a *App) setupCommand() *cobra.Command {
@@ -42,8 +42,7 @@ machine. In manual mode, or with --no-daemon, only the data root is made.`,
 	flags.BoolVar(&f.noDaemon, "no-daemon", false, "no background process and no refresh in this run")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the index is published")
 	choiceFlag(cmd.Flags(), &f.progress, "progress", "auto", "progress on stderr", "auto", "plain", "json", "none")
-	a.formatFlag(cmd, &f.format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func (a *App) runSetup(cmd *cobra.Command, s *session, f *setupFlags) error {
@@ -80,7 +79,7 @@ func (a *App) runSetup(cmd *cobra.Command, s *session, f *setupFlags) error {
 	answer := newSetupAnswer(observed, request, autostart, f)
 	// Who waits wants to know that nothing came.
 	failed := request.Status == "failed" || f.wait && request.LastError != "" && s.control().Suppressed() == ""
-	err = a.answer(f.format, answer, func(p *page) {
+	err = a.answer(answer, func(p *page) {
 		if !p.quiet || failed {
 			printSetup(cmd.Context(), p, s, observed, answer, report)
 		}
@@ -118,7 +117,7 @@ func (a *App) setUp(ctx context.Context, s *session, f *setupFlags, request *ref
 		request.Status, request.RequestState, request.Reason = "pending", nullable.Text(standing.RequestState), "refresh_queued_without_published_generation"
 		return nil, err
 	}
-	sink, end := a.progressSink(f.progress, f.format)
+	sink, end := a.progressSink(f.progress)
 	report, standing, err := c.Refresh(ctx, r, sink)
 	end()
 	if err != nil {

@@ -97,7 +97,7 @@ func (s *session) view(cmd *cobra.Command, kind, id string, use func(context.Con
 }
 
 func (a *App) showSessionCommand() *cobra.Command {
-	var mode, format, out string
+	var mode, out string
 	var most int
 	cmd := a.ofSession(&cobra.Command{
 		Use:   "session [ID]",
@@ -111,29 +111,28 @@ the command that shows all of it. Everywhere else, and with --out, the text is c
 		transcript := view.Transcript(cmd.Context(), found, history.Mode(mode), most)
 		t := &transcriptText{s: s, view: view, session: found, mode: mode, max: most}
 		defer func() { a.delivered(transcript.Returned()) }()
-		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, format, out != "") })
+		return a.deliver(out, func(w io.Writer) error { return a.writeTranscript(w, transcript, t, out != "") })
 	})
 	choiceFlag(cmd.Flags(), &mode, "mode", "lite", "which events", "full", "lite", "log")
 	cmd.Flags().Var(whole(&most, 1, math.MaxInt64, " above 0"), "max-events", "stop after `n` events")
 	outFlag(cmd, &out)
 	redactFlag(cmd)
-	a.formatFlag(cmd, &format, "text", "text", "markdown", "html", "json", "jsonl")
-	return cmd
+	return a.formats(cmd, "text", "markdown", "html", "json", "jsonl")
 }
 
-func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, format string, toFile bool) error {
+func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *transcriptText, toFile bool) error {
 	p := a.page()
 	if p.w = w; toFile {
 		p.style = style{} // recorded text goes into a file as it is
 	}
 	switch {
-	case format == "json":
+	case a.format == "json":
 		return transcript.WriteJSON(w)
-	case format == "jsonl":
+	case a.format == "jsonl":
 		return transcript.WriteJSONL(w)
-	case format == "html":
+	case a.format == "html":
 		return t.html(w, transcript)
-	case format == "markdown":
+	case a.format == "markdown":
 		return t.markdown(p, transcript)
 	case toFile:
 		return t.plain(p, transcript)
@@ -143,7 +142,6 @@ func (a *App) writeTranscript(w io.Writer, transcript *history.Transcript, t *tr
 
 func (a *App) showEventCommand() *cobra.Command {
 	var before, after, window int
-	var format string
 	cmd := a.ofEvent(&cobra.Command{
 		Use:   "event ID",
 		Short: "Show one event, with its neighbours if wanted",
@@ -156,18 +154,17 @@ func (a *App) showEventCommand() *cobra.Command {
 			return err
 		}
 		a.delivered(len(found.Events))
-		return a.writeWindow(s, view, found, format)
+		return a.writeWindow(s, view, found)
 	})
 	boundedFlag(cmd, &before, "before", 0, 0, 50, "events before it")
 	boundedFlag(cmd, &after, "after", 0, 0, 50, "events after it")
 	redactFlag(cmd)
 	boundedFlag(cmd, &window, "window", 0, 0, 50, "events on both sides, in place of --before and --after")
-	a.formatFlag(cmd, &format, "text", "text", "markdown", "json", "jsonl")
-	return cmd
+	return a.formats(cmd, "text", "markdown", "json", "jsonl")
 }
 
-func (a *App) writeWindow(s *session, view *history.View, found *history.Window, format string) error {
-	switch format {
+func (a *App) writeWindow(s *session, view *history.View, found *history.Window) error {
+	switch a.format {
 	case "json":
 		compact, err := found.AppendJSON(nil)
 		if err != nil {

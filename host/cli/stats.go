@@ -11,7 +11,6 @@ import (
 )
 
 func (a *App) statsCommand() *cobra.Command {
-	var format string
 	var detail bool
 	cmd := &cobra.Command{
 		Use:   "stats",
@@ -28,7 +27,7 @@ query, path or id, and never leave the machine; ctx status --usage disable stops
 		settings, configErr := config.Load(s.dataRoot, s.env)
 		report := localusage.Stats(cmd.Context(), settings, detail)
 		switch {
-		case configErr != nil && format != "json":
+		case configErr != nil && a.format != "json":
 			return configErr
 		case configErr != nil:
 			if err := writeLine(a.Stderr, report); err != nil {
@@ -36,11 +35,10 @@ query, path or id, and never leave the machine; ctx status --usage disable stops
 			}
 			return reported{exitFailed}
 		}
-		return a.answer(format, report, func(p *page) { printStats(p, report) })
+		return a.answer(report, func(p *page) { printStats(p, report) })
 	}
 	cmd.Flags().BoolVar(&detail, "detail", false, "also by operation and by duration")
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func printStats(p *page, r *localusage.Report) {

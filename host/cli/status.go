@@ -12,7 +12,7 @@ import (
 )
 
 func (a *App) statusCommand() *cobra.Command {
-	var format, control string
+	var control string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Tell what is indexed and how current it is",
@@ -21,24 +21,23 @@ func (a *App) statusCommand() *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if control != "" {
-			return a.usageControl(control, format)
+			return a.usageControl(control)
 		}
 		s, err := a.place()
 		if err != nil {
 			return err
 		}
 		if s.config, err = config.Load(s.dataRoot, s.env); err != nil {
-			return a.statusWithoutConfig(err, format)
+			return a.statusWithoutConfig(err)
 		}
 		report, err := s.observe(cmd.Context())
 		if err != nil {
 			return err
 		}
-		return a.answer(format, report, func(p *page) { printStatus(p, report) })
+		return a.answer(report, func(p *page) { printStatus(p, report) })
 	}
 	choiceFlag(cmd.Flags(), &control, "usage", "", "control local usage counting", "enable", "disable", "reset")
-	a.formatFlag(cmd, &format, "text", "text", "json")
-	return cmd
+	return a.formats(cmd, "text", "json")
 }
 
 func (s *session) observe(ctx context.Context) (*status.Report, error) {
@@ -62,8 +61,8 @@ func unconfigured() map[string]any {
 	}
 }
 
-func (a *App) statusWithoutConfig(err error, format string) error {
-	if format != "json" {
+func (a *App) statusWithoutConfig(err error) error {
+	if a.format != "json" {
 		return err
 	}
 	if err := writeLine(a.Stderr, unconfigured()); err != nil {

@@ -21,7 +21,7 @@ func (u usageAction) envelope() map[string]any {
 	return map[string]any{"schema_version": 1, "local_usage_action": u, "local_only": true, "read_only": false}
 }
 
-func (a *App) usageControl(action, format string) error {
+func (a *App) usageControl(action string) error {
 	done := usageAction{Action: action, OK: true}
 	s, err := a.place()
 	switch {
@@ -32,7 +32,7 @@ func (a *App) usageControl(action, format string) error {
 		err = s.switchUsage(&done, action == "enable")
 	}
 	switch {
-	case err != nil && format != "json":
+	case err != nil && a.format != "json":
 		return err
 	case err != nil:
 		code := "usage_control_failed"
@@ -45,7 +45,7 @@ func (a *App) usageControl(action, format string) error {
 		}
 		return reported{exitFailed}
 	}
-	return a.answer(format, done.envelope(), done.print)
+	return a.answer(done.envelope(), done.print)
 }
 
 func (u usageAction) print(p *page) {
