@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -366,6 +367,66 @@ func TestReplacedProgram(t *testing.T) {
 	w.ended(over)
 }
 
+// The providers are part of the program, so the old one does not go on with those of the new one: it starts the new one in its place.
+func TestReplacedProgramHandsOver(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("scripts are no programs there")
+	}
+	w := newWorld(t)
+	w.options.Executable, w.options.StartMode, w.options.Trigger = filepath.Join(w.home, "ctx"), "auto", "setup"
+	mkdir(t, w.root, "daemon")
+	write(t, w.options.Executable, "version 1")
+	over, _ := w.start()
+	w.idle()
+	before, told := w.provider.listed.Load(), filepath.Join(w.home, "told")
+	script := "#!/bin/sh\nexec >" + told + ".new; for word; do echo \"$word\"; done; mv " + told + ".new " + told
+	if err := os.WriteFile(w.options.Executable+".new", []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(w.options.Executable+".new", w.options.Executable); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(w.home, ".claude", "projects", "a"), "x")
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	w.until("the new program", func() bool { _, err := os.Stat(told); return err == nil })
+	text, _ := os.ReadFile(told)
+	if want := "--data-root\n" + w.root + "\ndaemon\nrun\n--detached\n--trigger\nsetup\n"; string(text) != want {
+		t.Errorf("started with %q", text)
+	}
+	if n := w.provider.listed.Load(); n != before {
+		t.Errorf("%d attempts of the old program", n-before)
+	}
+}
+
+// A service manager starts again what ends with a fault. One that a command started makes room for the service, so that the manager
+// does not try forever; a replaced program ends with a fault, one that was told to stop does not.
+func TestService(t *testing.T) {
+	w := newWorld(t)
+	over, _ := w.start()
+	w.idle()
+	w.options.Trigger, w.options.Executable = service, filepath.Join(w.home, "ctx")
+	write(t, w.options.Executable, "version 1")
+	supervised, _ := w.start()
+	if err := w.ended(over); err != nil {
+		t.Error(err)
+	}
+	w.until("the service", func() bool { h := w.health(); return h != nil && h.Supervised })
+	write(t, w.options.Executable, "version 2")
+	write(t, filepath.Join(w.home, ".claude", "projects", "a"), "x")
+	if err := w.ended(supervised); fault.Code(err) != "program_replaced" {
+		t.Errorf("replaced: %v", err)
+	}
+	supervised, _ = w.start()
+	if err := w.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ended(supervised); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
 func TestNotWritable(t *testing.T) {
 	w := newWorld(t)
 	write(t, filepath.Join(w.root, "daemon"), "a file where the directory should be")
@@ -537,11 +598,11 @@ func FuzzRequest(f *testing.F) {
 
 func TestServiceFiles(t *testing.T) {
 	t.Parallel()
-	c := &Control{Config: &config.Config{DataRoot: "/home/u/.ctx"}, Executable: `/opt/my tools/c"tx`}
+	c := &Control{Config: &config.Config{DataRoot: "/home/u/.ctx"}, Executable: "/opt/my tools/ctx"}
 	c.Config.Environment = config.NewEnvironment(config.Linux, "/home/u", "/", 1000, func(string) (string, bool) { return "", false })
 	linux, ok := c.unit("linux")
 	if !ok || linux.file != "/home/u/.config/systemd/user/ctx.service" ||
-		!strings.Contains(linux.text, `ExecStart="/opt/my tools/c\"tx" "--data-root" "/home/u/.ctx" "daemon" "run"`) {
+		!strings.Contains(linux.text, `ExecStart="/opt/my tools/ctx" "--data-root" "/home/u/.ctx" "daemon" "run"`) {
 		t.Errorf("%s\n%s", linux.file, linux.text)
 	}
 	c.Config.DataRoot = "/srv/a&b"
@@ -557,39 +618,40 @@ func TestServiceFiles(t *testing.T) {
 // What is written for a service manager is read by parsers that are not ours, where this machine has them.
 func TestServiceFilesAreUnderstood(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "a & b 100%")
-	mkdir(t, dir)
-	program := filepath.Join(dir, "c tx")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	root := dir + `/"$x" \y` // systemd takes no such name of a program, but as an argument
-	c := &Control{Config: &config.Config{DataRoot: root}, Executable: program}
-	c.Config.Environment = config.NewEnvironment(config.Linux, dir, "/", 1000, func(string) (string, bool) { return "", false })
-	check := func(goos, tool string, args ...string) {
-		u, _ := c.unit(goos)
-		file := filepath.Join(dir, u.name)
-		if goos == "darwin" {
-			file += ".plist"
+	for _, name := range []string{"c tx", "c%tx", "c$tx", "c$$tx", `c"tx`, "c'tx", `c\tx`, `c\\t"x' %n;#{$HOME}`} {
+		dir := mkdir(t, t.TempDir(), "a & b 100%")
+		program, root := filepath.Join(dir, name), dir+`/"$x" \y`
+		if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Logf("no program %q here: %v", name, err)
+			continue
 		}
-		if err := os.WriteFile(file, []byte(u.text), 0o600); err != nil {
-			t.Fatal(err)
+		c := &Control{Config: &config.Config{DataRoot: root}, Executable: program}
+		c.Config.Environment = config.NewEnvironment(config.Linux, dir, "/", 1000, func(string) (string, bool) { return "", false })
+		check := func(goos, tool string, args ...string) {
+			u, _ := c.unit(goos)
+			file := filepath.Join(dir, u.name)
+			if goos == "darwin" {
+				file += ".plist"
+			}
+			if err := os.WriteFile(file, []byte(u.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := exec.LookPath(tool); err != nil {
+				t.Logf("%s is not here", tool)
+				return
+			}
+			run := exec.Command(tool, append(args, file)...)
+			run.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "WANT="+program+"\n--data-root\n"+root+"\ndaemon\nrun\n--trigger\n"+service)
+			if out, err := run.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%s: %v\n%s\n%s", tool, err, out, u.text)
+			}
 		}
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Logf("%s is not here", tool)
-			return
-		}
-		run := exec.Command(tool, append(args, file)...)
-		run.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir, "WANT="+program+"\n--data-root\n"+root+"\ndaemon\nrun\n--trigger\n"+service)
-		if out, err := run.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v\n%s\n%s", tool, err, out, u.text)
-		}
-	}
-	check("linux", "systemd-analyze", "--user", "--man=no", "--generators=no", "verify")
-	check("darwin", "python3", "-c", `import os, plistlib, sys
+		check("linux", "systemd-analyze", "--user", "--man=no", "--generators=no", "verify")
+		check("darwin", "python3", "-c", `import os, plistlib, sys
 d = plistlib.load(open(sys.argv[1], "rb"))
 assert d["Label"].startswith("io.github.agenthistory.ctx-") and d["RunAtLoad"] is True and d["KeepAlive"] == {"SuccessfulExit": False}, d
 assert d["ProgramArguments"] == os.environ["WANT"].split("\n"), d`)
+	}
 }
 
 // A provider that takes its time when it is asked for its places keeps nobody waiting who only wants to know, or to end it.

@@ -112,8 +112,9 @@ type merge struct {
 	done   chan error
 }
 
-// Run is a daemon from its start to its end. Faults: already_running when another
-// daemon lives, daemon_disabled in manual mode without Force, resource_unavailable when the data root cannot be written.
+// Run is a daemon from its start to its end. Faults: already_running when another daemon lives, daemon_disabled in manual mode
+// without Force, resource_unavailable when the data root cannot be written, program_replaced when a service manager has to start the
+// new program.
 func Run(ctx context.Context, opt Options) error {
 	d := &daemon{
 		Options: opt, place: place{opt.DataRoot}, tasks: make(chan func()), over: make(chan struct{}),
@@ -130,7 +131,7 @@ func Run(ctx context.Context, opt Options) error {
 	if d.Memory == nil {
 		d.Memory = func(bool) {}
 	}
-	if err := d.open(); err != nil {
+	if err := d.open(ctx); err != nil {
 		return err
 	}
 	defer d.lock.Close()
@@ -143,11 +144,14 @@ func Run(ctx context.Context, opt Options) error {
 	d.loop()
 	d.cancel()
 	d.close()
+	if d.Trigger == service && d.ending == "completed" && d.replaced() { // the manager starts again what did not end well
+		return fault.New("program_replaced", "the program was replaced")
+	}
 	return nil
 }
 
 // open takes the lock, the endpoint and the configuration.
-func (d *daemon) open() (err error) {
+func (d *daemon) open(ctx context.Context) (err error) {
 	wait := lockWait
 	if d.StartMode == "auto" {
 		wait = takeoverWait
@@ -161,6 +165,9 @@ func (d *daemon) open() (err error) {
 	}
 	if d.config.Indexing.Mode != config.ModeAuto && !d.Force {
 		return fault.New(disabledCode, "indexing is in manual mode, so no background process runs").WithHint("ctx index mode auto")
+	}
+	if d.Trigger == service { // one that a command started makes room, or the manager would try again forever
+		_ = (&Control{Config: d.config}).Stop(ctx)
 	}
 	if d.lock, err = d.place.acquire(wait); err != nil {
 		if errors.Is(err, errHeld) {
@@ -339,6 +346,10 @@ func (d *daemon) begin(now time.Time) (next time.Time) {
 		}
 		return next
 	}
+	if d.replaced() && d.handOver() {
+		d.ending = "completed"
+		return time.Time{}
+	}
 	if len(d.pending) > 0 {
 		d.launch(d.pending[0].Request)
 		return time.Time{}
@@ -358,6 +369,16 @@ func (d *daemon) replaced() bool {
 	}
 	now, err := os.Stat(d.Executable)
 	return err == nil && (now.Size() != d.build.Size() || !now.ModTime().Equal(d.build.ModTime()))
+}
+
+// handOver starts the new program in place of this one: the providers are part of it, and belong to its host. It reports false when
+// there is nobody to do so.
+func (d *daemon) handOver() bool {
+	if d.StartMode != "auto" {
+		return d.Trigger == service // its manager does
+	}
+	_, err := (&Control{Config: d.config, Executable: d.Executable}).spawn(d.Trigger)
+	return err == nil
 }
 
 // uninstalled reports whether the program is not there any more, so that no provider can be started. An upgrade may need a moment.

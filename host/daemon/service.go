@@ -46,6 +46,9 @@ func (c *Control) unit(goos string) (u unit, ok bool) {
 	case "linux":
 		u = unit{kind: "systemd", name: "ctx" + suffix + ".service"}
 		u.file = filepath.Join(c.Config.Environment.Dirs.Config, "systemd", "user", u.name)
+		if strings.ContainsAny(c.Executable, "\"'\\$") { // as an argument systemd takes what it refuses as the name of a program
+			run = append([]string{"/bin/sh", "-c", `exec "$0" "$@"`}, run...)
+		}
 		u.text = "[Unit]\nDescription=ctx keeps the index of agent histories current\n\n[Service]\nExecStart=" + systemdWords(run) +
 			"\nRestart=on-failure\nRestartSec=10\n\n[Install]\nWantedBy=default.target\n"
 		u.install = [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", u.name}}
