@@ -32,7 +32,14 @@ const maxTables = 2 * mergeFanIn
 // MergeDue tells whether a merge has something to do.
 func (g *Generation) MergeDue() bool { return g.tablesDue() || len(g.victims()) > 0 }
 
-func (g *Generation) tablesDue() bool { return g.records.Metrics().Levels[0].TablesCount >= maxTables }
+// MergeOverdue tells whether so much waits that nobody should search it for long.
+func (g *Generation) MergeOverdue() bool {
+	return len(g.victims()) >= 4*mergeFanIn || g.tables() >= 2*maxTables
+}
+
+func (g *Generation) tables() int64 { return g.records.Metrics().Levels[0].TablesCount }
+
+func (g *Generation) tablesDue() bool { return g.tables() >= maxTables }
 
 // Merge rewrites segments from their records, without deleted documents, compacts the tables of small keys and publishes the result as a
 // generation of its own. Its content

@@ -105,13 +105,16 @@ func (r *run) fillTotals(t *Totals, c counts) {
 // fillCurrent describes the generation that is active after the run.
 func (r *run) fillCurrent(c *Current) error {
 	m := r.manifest()
+	if !r.tally.published && r.base != nil { // a merge that another run left
+		r.tally.mergeDue = r.mergeDue(r.base)
+	}
 	if r.tally.published {
 		g, err := r.req.Store.Pin(r.ctx)
 		if err != nil {
 			return err
 		}
 		defer g.Close()
-		m, r.tally.mergeDue = g.Manifest(), g.MergeDue()
+		m, r.tally.mergeDue = g.Manifest(), r.mergeDue(g)
 	}
 	if m == nil {
 		return nil
@@ -142,6 +145,14 @@ func (r *run) fillCurrent(c *Current) error {
 		c.SourcesWithRejections = nil
 	}
 	return nil
+}
+
+// mergeDue tells whether this run, or who asked for it, should merge. A search waits, so it leaves that to others while it can.
+func (r *run) mergeDue(g *core.Generation) bool {
+	if r.req.Trigger == "search" && !r.req.MergeLater {
+		return g.MergeOverdue()
+	}
+	return g.MergeDue()
 }
 
 func optional(s string) *string {

@@ -46,7 +46,7 @@ func Run(ctx context.Context, req Request) (*Report, error) {
 	if report != nil {
 		report.MergeDue = merge
 	}
-	if merge && !req.MergeLater && req.Trigger != "search" { // a search is waiting
+	if merge && !req.MergeLater {
 		m.enter(StageMerging)
 		if _, mergeErr := req.Store.Merge(ctx, core.MergePolicy{Log: req.Log}); mergeErr != nil && req.Log != nil {
 			req.Log("merging segments: %v", fault.From(mergeErr).Detail()) // the next run does it
