@@ -94,6 +94,11 @@ func (w *watcher) watch(routes []sources.Route, dataRoot string) []*polled {
 	defer w.mu.Unlock()
 	old := w.dirs
 	w.dirs, w.cost = map[string][]interest{}, 0
+	for dir := range old {
+		if w.fs != nil && !w.directory(dir) { // it may have another name now, under which it could not be watched as long as this watch is there
+			_ = w.fs.Remove(dir)
+		}
+	}
 	_ = w.add(dataRoot, interest{root: true})
 	var poll []*polled
 	for _, r := range routes {
@@ -251,13 +256,7 @@ func (w *watcher) event(e fsnotify.Event) {
 	defer w.mu.Unlock()
 	dir, name := filepath.Dir(e.Name), filepath.Base(e.Name)
 	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-		if reasons, watched := w.dirs[e.Name]; watched {
-			delete(w.dirs, e.Name) // the system has dropped the watch already, or it would follow the directory to its new name
-			_ = w.fs.Remove(e.Name)
-			if slices.ContainsFunc(reasons, func(i interest) bool { return i.root }) {
-				w.tell(change{root: true})
-			}
-		}
+		w.left(e)
 	}
 	var told []change
 	for _, i := range w.dirs[dir] {
@@ -289,6 +288,33 @@ func (w *watcher) event(e fsnotify.Event) {
 		if !slices.Contains(told, c) {
 			told = append(told, c)
 			w.tell(c)
+		}
+	}
+}
+
+// left takes in that a directory is not there any more. The system has dropped its watch already, or would follow it to its new name,
+// together with all below.
+func (w *watcher) left(e fsnotify.Event) {
+	reasons, watched := w.dirs[e.Name]
+	if !watched {
+		return
+	}
+	for _, i := range reasons {
+		switch {
+		case i.root:
+			w.tell(change{root: true})
+		case !i.tree: // the parent of a route
+			w.tell(change{provider: i.provider, replan: true})
+		}
+	}
+	drop := func(dir string) {
+		delete(w.dirs, dir)
+		_ = w.fs.Remove(dir)
+	}
+	drop(e.Name)
+	for dir := range w.dirs {
+		if e.Has(fsnotify.Rename) && strings.HasPrefix(dir, e.Name+string(filepath.Separator)) {
+			drop(dir)
 		}
 	}
 }

@@ -118,6 +118,44 @@ func TestWatchTree(t *testing.T) {
 	}, change{provider: "claude", replan: true})
 }
 
+// A directory that gets another name takes all below it along.
+func TestWatchRename(t *testing.T) {
+	routes := func(dir string) []sources.Route {
+		mkdir(t, dir, "home", "projects", "old", "deep")
+		return []sources.Route{{Provider: "claude", Path: filepath.Join(dir, "home", "projects"), Status: sources.Available}}
+	}
+	w, dir, _ := watching(t, 100, routes)
+	root := filepath.Join(dir, "home", "projects")
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(filepath.Join(root, "old"), filepath.Join(root, "new"))
+	for deadline := time.Now().Add(generous); !w.sees(filepath.Join(root, "new", "deep")) && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if w.sees(filepath.Join(root, "old", "deep")) {
+		t.Error("a place is watched that is not there")
+	}
+	rename(filepath.Join(root, "new"), filepath.Join(root, "old"))
+	file := filepath.Join(root, "old", "deep", "a")
+	for range 2 {
+		w.watch(routes(dir), filepath.Join(dir, "data"))
+		for len(w.changes) > 0 {
+			<-w.changes
+		}
+		write(t, file, "x")
+		w.until(t, "a file below", change{provider: "claude", file: file})
+	}
+	rename(filepath.Join(dir, "home"), filepath.Join(dir, "kept"))
+	w.until(t, "what holds the route goes", change{provider: "claude", replan: true})
+	w.watch([]sources.Route{{Provider: "claude", Path: root, Status: sources.Missing}}, filepath.Join(dir, "data"))
+	rename(filepath.Join(dir, "kept"), filepath.Join(dir, "home"))
+	w.until(t, "it comes back", change{provider: "claude", replan: true})
+}
+
 func TestWatchFile(t *testing.T) {
 	w, dir, _ := watching(t, 100, func(dir string) []sources.Route {
 		write(t, filepath.Join(dir, "state.db"), "x")

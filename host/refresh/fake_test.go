@@ -376,6 +376,14 @@ func (w *world) run() *Report {
 	return w.runRequest(w.request())
 }
 
+// progress runs a refresh and returns the last event of its progress.
+func (w *world) progress() (last Progress) {
+	req := w.request()
+	req.Progress = func(p Progress) { last = p }
+	w.runRequest(req)
+	return last
+}
+
 func (w *world) runRequest(req Request) *Report {
 	w.t.Helper()
 	w.provider.asked, w.provider.opened, w.provider.fetched, w.wrote = nil, nil, 0, 0

@@ -63,11 +63,11 @@ func TestChangedParentIsReadInFull(t *testing.T) {
 	w.run()
 	w.add(projects+"a", "k2 two")
 	parent = "q"
-	rep := w.run()
+	p := w.progress()
 	w.opened("append a@7", "full a")
 	w.expect("a present: one two")
-	if rep.Outcome != Success {
-		t.Errorf("%+v", rep)
+	if p.Bytes != 14 || p.TotalBytes != 14 || *p.CompletedFiles != 1 {
+		t.Errorf("read in full after an append: %+v", p)
 	}
 	w.run()
 	w.opened()
@@ -202,8 +202,18 @@ func TestShrunkBeforePublication(t *testing.T) {
 			w.put(projects+"a", "k1 short")
 		}
 	}
-	w.run()
+	req := w.request()
+	var last Progress
+	req.Progress = func(p Progress) {
+		if last = p; p.CompletedBytes > p.TotalBytes || p.TotalKnown && *p.CompletedFiles > *p.TotalFiles {
+			t.Errorf("more was read than there is: %+v", p)
+		}
+	}
+	w.runRequest(req)
 	w.expect("a present: short", "b present: b")
+	if size := uint64(len("k1 short\nk1 b\n")); *last.CompletedFiles != 2 || last.Bytes != size || *last.ImportedEvents != 2 || last.Sessions != 2 {
+		t.Errorf("what the first attempt read is counted again: %+v", last)
+	}
 }
 
 // onListedAgain reports, once, that the first source has been read.

@@ -31,10 +31,7 @@ type meter struct {
 
 func newMeter(req *Request) *meter {
 	m := &meter{sink: req.Progress, started: time.Now(), request: req, stop: make(chan struct{})}
-	m.p = Progress{Type: "ctx_progress", Operation: "import", Stage: StagePreparing, AgentHistories: []string{}}
-	if req.Trigger == "setup" {
-		m.p.Operation = "setup"
-	}
+	m.restart()
 	if m.sink == nil {
 		return m
 	}
@@ -66,6 +63,24 @@ func (m *meter) finish(failed bool) {
 		m.enter(StageFailed)
 	}
 	m.sink(m.event(true))
+}
+
+// restart forgets what an attempt read that is given up.
+func (m *meter) restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.p, m.events, m.current = Progress{Type: "ctx_progress", Operation: "import", Stage: StagePreparing, AgentHistories: []string{}}, 0, ""
+	if m.request.Trigger == "setup" {
+		m.p.Operation = "setup"
+	}
+}
+
+// reread counts a source anew that is read again in full.
+func (m *meter) reread(s *scan, todo uint64) {
+	m.count(func(p *Progress) {
+		p.Bytes -= s.read
+		p.TotalBytes += todo - s.todo
+	})
 }
 
 // count changes what is counted.

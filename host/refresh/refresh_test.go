@@ -89,7 +89,9 @@ func TestRewriteReplaces(t *testing.T) {
 	w.put(projects+"a", "k1 one", "k2 two", "k3 three")
 	w.run()
 	w.put(projects+"a", "k1 one", "k9 nine and a longer text than before")
-	w.run()
+	if p := w.progress(); p.Bytes != 45 || p.TotalBytes != 45 {
+		t.Errorf("read in full, and told as an append: %+v", p)
+	}
 	w.expect("a present: one nine and a longer text than before")
 	w.put(projects+"a", "k1 one")
 	w.run()

@@ -38,6 +38,7 @@ func Run(ctx context.Context, req Request) (*Report, error) {
 	var err error
 	merge := false
 	for n := range maxAttempts {
+		m.restart()
 		report, merge, err = attempt(ctx, &req, m, n == maxAttempts-1)
 		if !errors.Is(err, errMoved) {
 			break

@@ -84,7 +84,9 @@ func (r *run) collect(p *plan) (again bool) {
 		var rest []*scan
 		for _, s := range scans {
 			if s.again {
-				rest = append(rest, &scan{item: s.item, asked: historyv1.Mode_MODE_FULL, todo: s.wire.GetSize()})
+				full := &scan{item: s.item, asked: historyv1.Mode_MODE_FULL, todo: s.wire.GetSize()}
+				r.meter.reread(s, full.todo)
+				rest = append(rest, full)
 				continue
 			}
 			r.tally.scans = append(r.tally.scans, s)
@@ -223,6 +225,10 @@ func (r *run) message(s *scan, m *historyv1.ScanMessage) {
 	switch m := m.GetMessage().(type) {
 	case *historyv1.ScanMessage_Begin:
 		if err = s.begin(m.Begin.GetMode()); err == nil {
+			if s.mode != s.asked { // all of it, not only what was added
+				r.meter.reread(s, s.wire.GetSize())
+				s.todo = s.wire.GetSize()
+			}
 			r.meter.reading(s.path())
 		}
 	case *historyv1.ScanMessage_Batch:
