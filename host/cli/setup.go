@@ -75,6 +75,9 @@ func (a *App) runSetup(cmd *cobra.Command, s *session, f *setupFlags) error {
 		return err
 	}
 	request.SourceCount = observed.Sources.Selected
+	if request.Status == "pending" && observed.Initialized { // what is published answers meanwhile
+		request.Reason = ""
+	}
 	autostart.Supervisor = observed.Daemon.Supervisor
 	answer := newSetupAnswer(observed, request, autostart, f)
 	// Who waits wants to know that nothing came.

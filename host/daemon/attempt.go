@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -94,8 +95,8 @@ func (d *daemon) admit(r *Request) (*follower, error) {
 			d.ending = "completed"
 			return nil, fault.New(endingCode, "the background process makes room for a new version").WithRetry(true)
 		}
-		if len(d.pending) >= maxPending {
-			return nil, fault.New(fault.ResourceUnavailable, "%d requests wait already", len(d.pending)).WithRetry(true)
+		if n := len(d.jobs()); n >= maxPending {
+			return nil, fault.New(fault.ResourceUnavailable, "%d requests wait already", n).WithRetry(true)
 		}
 		if err := d.store(r); err != nil {
 			return nil, err
@@ -111,16 +112,19 @@ func (d *daemon) admit(r *Request) (*follower, error) {
 	return f, nil
 }
 
+// jobs are the requests that are not answered: those that wait, and those of the running attempt.
+func (d *daemon) jobs() []*job {
+	if d.attempt == nil {
+		return d.pending
+	}
+	return slices.Concat(d.pending, d.attempt.jobs)
+}
+
 // find returns the living request of an id.
 func (d *daemon) find(id string) *job {
-	jobs := d.pending
-	if d.attempt != nil {
-		jobs = append(jobs[:len(jobs):len(jobs)], d.attempt.jobs...)
-	}
-	for _, j := range jobs {
-		if j.ID == id {
-			return j
-		}
+	jobs := d.jobs()
+	if n := slices.IndexFunc(jobs, func(j *job) bool { return j.ID == id }); n >= 0 {
+		return jobs[n]
 	}
 	return nil
 }
@@ -287,6 +291,7 @@ func (d *daemon) conclude(a *attempt) {
 	default:
 		a.outcome()
 		d.mergeDue = d.mergeDue || a.report.MergeDue
+		d.unsettled = a.report.Unsettled
 		if a.request.Path == "" {
 			d.schedule.ended(a.request.scope(), retryable(a.report), now.Sub(a.started), now)
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -185,6 +186,98 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	close(w.provider.blocked)
 	w.idle()
+}
+
+// Those that an attempt serves count: a daemon that is killed leaves no more of them than the next one takes.
+func TestRunningRequestsCount(t *testing.T) {
+	w := newWorld(t)
+	d := &daemon{Options: w.options, place: place{w.root}, followers: map[*follower]bool{}, attempt: new(attempt)}
+	mkdir(t, d.place.jobs())
+	for n := range maxPending + 1 {
+		r := w.request("import")
+		if _, err := d.admit(&r); (err == nil) != (n < maxPending) {
+			t.Errorf("request %d: %v", n, err)
+		}
+		d.attempt.jobs, d.pending = append(d.attempt.jobs, d.pending...), nil
+	}
+}
+
+// A place that is missing is looked at again, even when nothing has changed since: only then do its sources count as gone.
+func TestMissingPlaceIsLookedAtAgain(t *testing.T) {
+	w := newWorld(t)
+	for _, unsettled := range []bool{false, true} {
+		d := &daemon{
+			Options: w.options, config: w.Config, schedule: newSchedule(), watcher: newWatcher(10), ctx: context.Background(),
+			tasks: make(chan func()), reconcileAt: time.Now(),
+		}
+		d.look()
+		d.baseline = sumOf(d.routes)
+		d.conclude(&attempt{report: &refresh.Report{Unsettled: unsettled}})
+		d.housekeeping(time.Now())
+		(<-d.tasks)()
+		d.watcher.close()
+		if due := len(d.schedule.marked()) > 0; due != unsettled {
+			t.Errorf("unsettled %v: looked at %v", unsettled, due)
+		}
+	}
+}
+
+// A wake is one short line without content, and nobody waits for a process that does not answer, or for the one that is started.
+func TestWakeIsBounded(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("scripts are no programs there")
+	}
+	w := newWorld(t)
+	p := place{w.root}
+	lock, err := p.acquire(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := net.Listen("unix", p.defaultSocket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	heard := make(chan string, 8)
+	go func() {
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			text, _ := io.ReadAll(conn) // until the caller hangs up
+			conn.Close()
+			heard <- string(text)
+		}
+	}()
+	if w.Ensure(context.Background(), "search") {
+		t.Error("a process that does not answer counts as woken")
+	}
+	want := `{"protocol":1,"op":"wake","contract":"` + core.Contract() + `","trigger":"search"}` + "\n"
+	if got := <-heard; got != want || len(heard) > 0 {
+		t.Errorf("the wake: %q and %d more", got, len(heard))
+	}
+	// It is gone: the next one is started, and ends only after the wake has returned.
+	silent.Close()
+	lock.Close()
+	mkdir(t, w.root, "core")
+	w.Executable = filepath.Join(w.home, "ctx")
+	script := "#!/bin/sh\ncd " + w.home + "; echo . >>begun; while [ ! -e go ]; do sleep 0.01; done; echo . >>ended"
+	if err := os.WriteFile(w.Executable, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !w.Ensure(context.Background(), "search") {
+		t.Error("none was started")
+	}
+	write(t, filepath.Join(w.home, "go"), "")
+	lines := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(w.home, name))
+		return string(text)
+	}
+	w.until("its end", func() bool { return lines("ended") != "" })
+	if lines("begun") != ".\n" {
+		t.Errorf("started: %q", lines("begun"))
+	}
 }
 
 // A request survives the daemon that took it, and is answered by the next one under the same id.

@@ -92,6 +92,7 @@ type daemon struct {
 	attempt   *attempt
 	merge     *merge
 	mergeDue  bool
+	unsettled bool // a missing place has to be looked at again
 	preempts  int
 	latest    *Attempt
 	known     refresh.Known

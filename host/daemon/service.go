@@ -128,7 +128,14 @@ func (c *Control) InstallService(ctx context.Context) error {
 		return errors.Join(fault.Wrap(err, "manager_unavailable", "%s does not take the service: %v", u.kind, err).
 			WithHint("ctx index mode auto, without --install-service, needs no service manager"), os.Remove(u.file))
 	}
-	return nil
+	for deadline := time.Now().Add(managerWait); ; time.Sleep(20 * time.Millisecond) {
+		if h, _ := c.Health(ctx); h != nil {
+			return nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return fault.New(Unavailable, "%s took the service, but it does not answer: %s", u.kind, u.name).WithHint("ctx daemon status")
+		}
+	}
 }
 
 // RemoveService undoes InstallService; without a registration it does nothing.
@@ -151,8 +158,10 @@ func manage(ctx context.Context, commands [][]string) error {
 	ctx, cancel := context.WithTimeout(ctx, managerWait)
 	defer cancel()
 	for _, words := range commands {
-		out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
-		if err != nil {
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.WaitDelay = time.Second // for what it started in its turn and that keeps its output
+		out, err := cmd.CombinedOutput()
+		if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 			line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 			return fmt.Errorf("%s: %w %s", strings.Join(words, " "), err, line)
 		}

@@ -54,7 +54,7 @@ func (d *daemon) housekeeping(now time.Time) {
 		d.aside(func() func() {
 			sum := sumOf(routes)
 			return func() {
-				if sum != d.baseline {
+				if sum != d.baseline || d.unsettled {
 					d.baseline = sum
 					d.schedule.touch(everything, time.Now())
 				}

@@ -255,6 +255,9 @@ func TestAbsentRoute(t *testing.T) {
 		if gone := rep.Totals.GoneSources; (gone == 2) != (n == 2) {
 			t.Errorf("run %d: %d gone", n+1, gone)
 		}
+		if rep.Unsettled != (n < 2) {
+			t.Errorf("run %d: unsettled %v", n+1, rep.Unsettled)
+		}
 	}
 	if w.wrote != 0 {
 		t.Errorf("the fourth run wrote %d bytes", w.wrote)

@@ -40,6 +40,7 @@ type Report struct {
 	Generation string  `json:"generation"` // id of the generation that is active after the run, "" when there is none
 	Receipt    Receipt `json:"receipt"`    // what was stored for later readers
 	MergeDue   bool    `json:"-"`          // segments wait to be merged
+	Unsettled  bool    `json:"-"`          // a missing place is to be looked at again before its sources count as gone
 }
 
 // Summary is what the document says before its rows.

@@ -15,6 +15,7 @@ func (r *run) report(published core.Publication) (*Report, error) {
 	if r.req.Resume {
 		rep.ResumeMode = "idempotent_rescan"
 	}
+	rep.Unsettled = slices.ContainsFunc(r.tally.routes, func(s core.Route) bool { return s.Absent > 0 && s.Absent < absencesUntilGone })
 	rep.conclude(all, failures, r.useful())
 	r.fillTotals(&rep.Totals, all)
 	if err := r.fillCurrent(&rep.Totals.Current); err != nil {
