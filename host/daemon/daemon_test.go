@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -253,7 +254,7 @@ func TestWakeIsBounded(t *testing.T) {
 	if w.Ensure(context.Background(), "search") {
 		t.Error("a process that does not answer counts as woken")
 	}
-	want := `{"protocol":1,"op":"wake","contract":"` + core.Contract() + `","trigger":"search"}` + "\n"
+	want := fmt.Sprintf(`{"protocol":%d,"op":"wake","contract":"%s","trigger":"search"}`+"\n", protocol, core.Contract())
 	if got := <-heard; got != want || len(heard) > 0 {
 		t.Errorf("the wake: %q and %d more", got, len(heard))
 	}
@@ -457,6 +458,17 @@ func TestReplacedProgram(t *testing.T) {
 	if err != nil || !h.Ending {
 		t.Errorf("%+v %v", h, err)
 	}
+	w.ended(over)
+
+	over, _ = w.start()
+	w.idle()
+	write(t, w.options.Executable, " that speaks another language")
+	conn, err := net.Dial("unix", w.health().Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, `{"protocol":%d,"op":"wake"}`+"\n", protocol+1)
 	w.ended(over)
 }
 

@@ -51,6 +51,9 @@ func (d *daemon) converse(conn net.Conn) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	if c.Protocol != protocol && c.Op != opStop {
+		if c.Op == opWake { // of the program that replaced this one, perhaps
+			d.promptly(c)
+		}
 		send(conn, answer{Fault: fault.From(otherVersion()), End: true})
 		return
 	}
