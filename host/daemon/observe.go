@@ -98,7 +98,7 @@ func Present(r *status.Report, h *Health) {
 	s := h.Standing
 	if h.Running == nil && h.Pending == 0 {
 		if a := h.Last; a != nil {
-			r.Refresh.PhysicalAttemptID, r.Refresh.PhysicalAttemptState = a.ID, a.State
+			r.Refresh.AttemptID, r.Refresh.AttemptState = a.ID, a.State
 			if a.State == stateFailed && a.LastError != "" {
 				r.Refresh.LastError = a.LastError
 			}
@@ -110,16 +110,13 @@ func Present(r *status.Report, h *Health) {
 		if len(h.Marked) == 0 {
 			return
 		}
-		s.RequestState = stateQueued
 	}
 	f := &r.Refresh
-	f.Status, f.Reason, f.RequestState = "pending", "core_refresh_pending", stateQueued
+	s.RequestState, s.Outcome = stateQueued, f.Standing.Outcome
 	if h.Running != nil {
-		f.RequestState, f.Trigger = stateRunning, h.Running.Trigger
+		s.RequestState, f.Trigger = stateRunning, h.Running.Trigger
 	}
-	f.RequestID, f.LogicalRequestID, f.LogicalPhase = s.RequestID, s.LogicalID, s.Phase
-	f.PhysicalAttemptID, f.PhysicalAttemptState = s.AttemptID, s.AttemptState
-	f.OwnerRequestID, f.OwnerAttemptState = s.OwnerID, s.OwnerState
+	f.Status, f.Reason, f.Standing = "pending", "core_refresh_pending", s.Standing
 	if h.Progress != nil {
 		f.Progress = h.Progress
 	}

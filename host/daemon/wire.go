@@ -6,6 +6,7 @@ import (
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
+	"github.com/agenthistory/ctx/host/status"
 )
 
 // protocol numbers the language of the endpoint. A caller that speaks another one gets an error and may only stop the daemon.
@@ -102,18 +103,10 @@ const (
 	phaseTerminal  = "terminal"
 )
 
-// Standing is where a request stands: the members that a progress event and a status report repeat.
+// Standing is where a request stands.
 type Standing struct {
-	RequestID    string `json:"request_id,omitempty"`
-	RequestState string `json:"request_state,omitempty"`
-	LogicalID    string `json:"logical_request_id,omitempty"`
-	Phase        string `json:"logical_phase,omitempty"`
-	AttemptID    string `json:"physical_attempt_id,omitempty"`
-	AttemptState string `json:"physical_attempt_state,omitempty"`
-	OwnerID      string `json:"progress_owner_request_id,omitempty"`
-	OwnerState   string `json:"progress_owner_attempt_state,omitempty"`
-	Outcome      string `json:"structured_outcome,omitempty"`
-	Maintenance  bool   `json:"maintenance_wake,omitempty"`
+	status.Standing
+	Maintenance bool `json:"maintenance_wake,omitempty"`
 }
 
 // Progress is a progress event of a refresh in the daemon.

@@ -127,6 +127,9 @@ func (r *run) certify(s *scan, m *historyv1.SourceEnd) error {
 		return nil
 	}
 	s.events, s.doubles, s.stored = w.Events(), w.Duplicates(), &cert
+	if s.item.cert != nil {
+		s.item.cert.reread = true
+	}
 	r.meter.count(func(p *Progress) { p.Sessions += s.sessions })
 	return nil
 }

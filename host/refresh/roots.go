@@ -206,10 +206,9 @@ func (r *run) resight() error {
 	if len(r.renamed) == 0 {
 		return nil
 	}
-	read := r.reread()
 	for _, c := range r.stored {
 		s := c.Sighting
-		if s.Route = r.routeOf(c); s.Route == c.Route || read[c.Source] || c.dropped {
+		if s.Route = r.routeOf(c); s.Route == c.Route || c.reread || c.dropped {
 			continue
 		}
 		w, err := r.writing()
@@ -221,15 +220,6 @@ func (r *run) resight() error {
 		}
 	}
 	return nil
-}
-
-// reread tells which sources were read and stored by this run.
-func (r *run) reread() map[record.Digest]bool {
-	read := map[record.Digest]bool{}
-	for _, s := range r.tally.scans {
-		read[s.source] = s.stored != nil
-	}
-	return read
 }
 
 // publish gives the form of a route in the manifest. Absences are counted only where there is something to lose.

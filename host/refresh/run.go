@@ -70,6 +70,7 @@ type known struct {
 	core.Certificate
 	at      *item // where an inventory of this run has it, nil = nowhere
 	dropped bool  // deleted by this run
+	reread  bool  // stored anew by this run
 }
 
 // run is one attempt.

@@ -159,7 +159,6 @@ func (r *run) longAbsent(routes []core.Route) []*known {
 // carry copies what a rebuild did not read from the old generation: sources that are gone, retained or failing. What a damaged
 // generation does not give back is told as a failure.
 func (r *run) carry() error {
-	read := r.reread()
 	c, err := r.writing()
 	if err != nil {
 		return err
@@ -169,7 +168,7 @@ func (r *run) carry() error {
 		return nil
 	}
 	for _, cert := range r.stored {
-		if read[cert.Source] {
+		if cert.reread {
 			continue
 		}
 		err := c.Carry(r.ctx, old, cert.Source, func(s *record.Session) bool {

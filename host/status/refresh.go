@@ -18,7 +18,7 @@ func observeRefresh(x *index, receipt *refresh.Receipt, err error) Refresh {
 		return r
 	}
 	outcome := string(receipt.Outcome)
-	r.RequestState, r.Outcome, r.StructuredOutcome = receipt.State, outcome, receipt.Outcome.Structured()
+	r.RequestState, r.Outcome, r.Standing.Outcome = receipt.State, outcome, receipt.Outcome.Structured()
 	r.PublishedGeneration = receipt.Generation
 	r.GenerationMatches = x.open && receipt.Generation == x.id
 	r.SourceCount, r.CertifiedSourceCount, r.CertifiedSourceBytes = &receipt.Sources, &receipt.Certified, &receipt.CertifiedBytes

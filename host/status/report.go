@@ -77,19 +77,24 @@ type Policy struct {
 	MatchesCurrent *bool  `json:"matches_current,omitempty"`
 }
 
+// Standing is where a request for a refresh stands: the members that progress events and reports repeat.
+type Standing struct {
+	RequestState string `json:"request_state,omitempty"`
+	RequestID    string `json:"request_id,omitempty"`
+	LogicalID    string `json:"logical_request_id,omitempty"`
+	Phase        string `json:"logical_phase,omitempty"`
+	AttemptID    string `json:"physical_attempt_id,omitempty"`
+	AttemptState string `json:"physical_attempt_state,omitempty"`
+	OwnerID      string `json:"progress_owner_request_id,omitempty"`
+	OwnerState   string `json:"progress_owner_attempt_state,omitempty"`
+	Outcome      string `json:"structured_outcome,omitempty"`
+}
+
 // Refresh is the state of the last refresh: ready, partial, pending, stale or unavailable.
 type Refresh struct {
-	Status               string           `json:"status"`
-	Reason               string           `json:"reason,omitempty"`
-	RequestState         string           `json:"request_state,omitempty"`
-	RequestID            string           `json:"request_id,omitempty"`
-	LogicalRequestID     string           `json:"logical_request_id,omitempty"`
-	LogicalPhase         string           `json:"logical_phase,omitempty"`
-	PhysicalAttemptID    string           `json:"physical_attempt_id,omitempty"`
-	PhysicalAttemptState string           `json:"physical_attempt_state,omitempty"`
-	OwnerRequestID       string           `json:"progress_owner_request_id,omitempty"`
-	OwnerAttemptState    string           `json:"progress_owner_attempt_state,omitempty"`
-	StructuredOutcome    string           `json:"structured_outcome,omitempty"`
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	Standing
 	PublishedGeneration  string           `json:"published_generation,omitempty"`
 	GenerationID         string           `json:"generation_id,omitempty"`
 	GenerationMatches    bool             `json:"generation_matches"`

@@ -212,8 +212,8 @@ func TestRefreshStates(t *testing.T) {
 		"unknown state": {open, &refresh.Receipt{State: "dreaming"}, nil, "unavailable refresh_state_unrecognized", false},
 	} {
 		r := observeRefresh(tt.index, tt.receipt, tt.err)
-		if tt.receipt != nil && tt.receipt.Outcome == refresh.Success && r.StructuredOutcome != "completed" {
-			t.Errorf("%s: structured outcome %q", name, r.StructuredOutcome)
+		if tt.receipt != nil && tt.receipt.Outcome == refresh.Success && r.Standing.Outcome != "completed" {
+			t.Errorf("%s: structured outcome %q", name, r.Standing.Outcome)
 		}
 		if got := r.Status + " " + r.Reason; got != tt.want || r.GenerationMatches != tt.matches {
 			t.Errorf("%s: %q matches %v", name, got, r.GenerationMatches)
