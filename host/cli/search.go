@@ -290,8 +290,6 @@ func agentLabel(row *search.Row) string {
 
 func printNoHits(p *page, answer *search.Answer, together []string) {
 	switch {
-	case answer.Query != "" && len(search.Words(answer.Query)) == 0:
-		p.outcome(markWarning, "Nothing found: %s holds no word that can be searched", quoteWord(answer.Query))
 	case answer.Query != "":
 		p.outcome(markWarning, "Nothing found for %s", quoteWord(answer.Query))
 	default:

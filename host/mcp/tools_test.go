@@ -286,6 +286,19 @@ func TestValuesAndText(t *testing.T) {
 	}
 }
 
+// A query without a word finds nothing and says why: signs are no syntax, and no error.
+func TestQueryWithoutWords(t *testing.T) {
+	t.Parallel()
+	c := dial(t, server(fixture.Build(t, fixture.Session{Name: "s", Events: []fixture.Event{{Key: "0", Text: "falcon * ( -"}}}).Store))
+	for _, query := range []string{"*", "(", "-", `"`, `""`, "-(", "\U0001F600"} {
+		r := c.call("search", map[string]any{"query": query})
+		m := r.members(t)
+		if rows, ok := m["results"].([]any); r.Failed || !ok || len(rows) > 0 || m["coverage"] == nil || !strings.Contains(r.Text, "no word that can be searched") {
+			t.Errorf("%s: %s", query, r.Text)
+		}
+	}
+}
+
 // A compact answer tells the same results in fewer bytes.
 func TestCompactSearch(t *testing.T) {
 	t.Parallel()

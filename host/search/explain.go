@@ -133,6 +133,9 @@ func (r *run) explain(found []result, rows []Row) (*Explanation, error) {
 // Notes tells in one line each what the answer is about where that is not the query word by word.
 func (a *Answer) Notes() []string {
 	var notes []string
+	if a.Query != "" && len(lexical.QueryTerms(a.Query)) == 0 {
+		notes = append(notes, "The query holds no word that can be searched: words are made of letters and digits")
+	}
 	if a.blank {
 		notes = append(notes, "A query or term without text counts for nothing")
 	}

@@ -1,7 +1,5 @@
 package search
 
-import "github.com/agenthistory/ctx/host/lexical"
-
 // Request is one search as the command line or the MCP server received it. Values are as given; the service trims, resolves and
 // checks them. The zero value of every filter means "not given". The names of members are those of the arguments of a tool.
 type Request struct {
@@ -59,6 +57,3 @@ const (
 	MaxLimit      = 200
 	DefaultWeight = 0.35
 )
-
-// Words returns the distinct words of a query as the index knows them; none: the query cannot match anything.
-func Words(query string) [][]byte { return lexical.QueryTerms(query) }
