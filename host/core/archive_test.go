@@ -95,7 +95,7 @@ func (s source) record(ss session) *record.Session {
 		ID: s.sessionID(ss.name), Source: spec.Source, Descriptor: spec.Descriptor,
 		Provider: spec.Provider, SourceFormat: spec.Format, SchemaVariant: spec.Variant, IdentityVersion: spec.IdentityVersion,
 		Anchor: spec.Anchor, Kind: "test-session", Key: nativeID("test.session", ss.name),
-		ProviderSessionID: "native-" + ss.name, ParserRevision: s.parser(), Meta: record.SessionMeta{Title: ss.title},
+		ProviderSessionID: "native-" + ss.name, ParserRevision: s.parser(), Meta: record.SessionMeta{Title: ss.title, CWD: ss.title},
 	}
 	if ss.parent != "" {
 		id := s.sessionID(ss.parent)

@@ -79,8 +79,8 @@ func (c *Candidate) setSession(source uint32, s *record.Session, stats SessionSt
 	c.setRow(ordinalKey(keySession, s.Ordinal), encodeSession(s, stats))
 	c.setRow(digestKey(keySessionID, s.ID), sessionRef{ordinal: s.Ordinal, facts: facts}.encode())
 	c.facts[sumSessions][s.ID] = factsChange{facts: facts}
-	if s.ProviderSessionID != "" {
-		c.setRow(providerSessionKey(s.Provider, s.ProviderSessionID, s.Ordinal), []byte{})
+	for _, key := range lookupKeys(s) {
+		c.setRow(key, []byte{})
 	}
 	if !known {
 		c.setRow(sourceSessionKey(source, s.Ordinal), []byte{})
@@ -93,14 +93,14 @@ func (c *Candidate) dropSession(source uint32, s *record.Session) {
 	c.setRow(ordinalKey(keySession, s.Ordinal), nil)
 	c.setRow(digestKey(keySessionID, s.ID), nil)
 	c.facts[sumSessions][s.ID] = factsChange{gone: true}
-	c.dropProviderSession(s)
+	c.dropLookups(s)
 	c.setRow(sourceSessionKey(source, s.Ordinal), nil)
 	c.manifest.Stats.Sessions--
 }
 
-func (c *Candidate) dropProviderSession(s *record.Session) {
-	if s.ProviderSessionID != "" {
-		c.setRow(providerSessionKey(s.Provider, s.ProviderSessionID, s.Ordinal), nil)
+func (c *Candidate) dropLookups(s *record.Session) {
+	for _, key := range lookupKeys(s) {
+		c.setRow(key, nil)
 	}
 }
 

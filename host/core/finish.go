@@ -148,8 +148,8 @@ func (w *SourceWriter) certify(cert *Certificate, frontier []byte) error {
 		if err != nil {
 			return err
 		}
-		if s.stored != nil && s.stored.ProviderSessionID != s.session.ProviderSessionID {
-			c.dropProviderSession(s.stored)
+		if s.stored != nil {
+			c.dropLookups(s.stored) // those that stay are set again
 		}
 		c.setSession(w.ordinal, s.session, stats, s.stored != nil)
 	}

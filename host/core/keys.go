@@ -13,6 +13,7 @@ import (
 // ones lead to events, records come last: compactions of the small keys must never reach into the tables of records.
 //
 //	C source digest           -> certificate
+//	D kind, directory or label, session -> nothing
 //	F source digest           -> append frontier
 //	I session digest          -> ordinal, digest of its facts
 //	N session                 -> statistics, session
@@ -32,6 +33,7 @@ import (
 // the index that does not compress, so each is stored once, in its record.
 const (
 	keyCertificate     = 'C'
+	keyPlace           = 'D'
 	keyFrontier        = 'F'
 	keySessionID       = 'I'
 	keySession         = 'N'
@@ -93,6 +95,24 @@ func providerSessionPrefix(provider, id string) []byte {
 
 func providerSessionKey(provider, id string, session uint32) []byte {
 	return binary.BigEndian.AppendUint32(providerSessionPrefix(provider, id), session)
+}
+
+// placeKey leads from where a session ran to the session. The kind is 1 for a directory, and 0 for the label of a session without one.
+func placeKey(s *record.Session) []byte {
+	kind, text := byte(1), s.Meta.CWD
+	if text == "" {
+		kind, text = 0, s.Meta.WorkspaceLabel
+	}
+	return binary.BigEndian.AppendUint32(append([]byte{keyPlace, kind}, text...), s.Ordinal)
+}
+
+// lookupKeys are the keys that follow from what a session says of itself.
+func lookupKeys(s *record.Session) [][]byte {
+	keys := [][]byte{placeKey(s)}
+	if s.ProviderSessionID != "" {
+		keys = append(keys, providerSessionKey(s.Provider, s.ProviderSessionID, s.Ordinal))
+	}
+	return keys
 }
 
 func recordKey(k []byte, d lexical.Doc) []byte { return appendDoc(append(k[:0], keyRecord), d) }

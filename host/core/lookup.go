@@ -250,6 +250,19 @@ func (g *Generation) Sessions(visit func(*record.Session, SessionStats) error) e
 	})
 }
 
+// Places calls visit with where every session ran, equal places one after the other: a directory or, for a session without one, a label.
+// The text is valid during the call only.
+func (g *Generation) Places(visit func(directory bool, text []byte, session uint32)) error {
+	return g.scan([]byte{keyPlace}, func(k, _ []byte) error {
+		if len(k) < 6 {
+			return corruption(nil, "a key of the index is malformed")
+		}
+		end := len(k) - 4
+		visit(k[1] == 1, k[2:end], binary.BigEndian.Uint32(k[end:]))
+		return nil
+	})
+}
+
 // errStop ends a scan early without an error.
 var errStop = errors.New("stop")
 

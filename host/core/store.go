@@ -114,7 +114,7 @@ const (
 	activityRevision      = 1
 	tokenizerRevision     = 2
 	segmentRevision       = 4 // postings, columns and snapshot files
-	storeRevision         = 3 // keys and values of the record store, manifest
+	storeRevision         = 4 // keys and values of the record store, manifest
 )
 
 // Contract returns the fingerprint of the revisions above, 64 lower-case hex digits.

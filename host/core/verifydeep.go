@@ -179,7 +179,7 @@ func (v *verifier) sessions(c *VerifyCheck) error {
 	for ordinal := range counts {
 		c.problem("events of session %d, which does not exist", ordinal)
 	}
-	for letter, key := range map[byte]string{keySessionID: "ids", keySourceSession: "source entries"} {
+	for letter, key := range map[byte]string{keySessionID: "ids", keySourceSession: "source entries", keyPlace: "places"} {
 		var n uint64
 		if err := g.scan([]byte{letter}, func(_, _ []byte) error { n++; return nil }); err != nil {
 			return err
@@ -211,11 +211,7 @@ func (v *verifier) session(c *VerifyCheck, s *record.Session, stats SessionStats
 		c.problem("session %s has no source", s.ID)
 		return nil
 	}
-	keys := [][]byte{sourceSessionKey(cert.Ordinal, s.Ordinal)}
-	if s.ProviderSessionID != "" {
-		keys = append(keys, providerSessionKey(s.Provider, s.ProviderSessionID, s.Ordinal))
-	}
-	for _, key := range keys {
+	for _, key := range append(lookupKeys(s), sourceSessionKey(cert.Ordinal, s.Ordinal)) {
 		if _, ok, err := g.get(nil, key); err != nil {
 			return err
 		} else if !ok {

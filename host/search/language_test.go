@@ -277,6 +277,31 @@ func TestCoverageSavesWork(t *testing.T) {
 	}
 }
 
+// The workspace filter compares every directory once and reads no session.
+func TestWorkspaceSavesWork(t *testing.T) {
+	t.Parallel()
+	a := fixture.New(t)
+	var sessions []fixture.Session
+	for i := range 600 {
+		sessions = append(sessions, fixture.Session{
+			Name: fmt.Sprint("s", i), Events: []fixture.Event{{Key: "1", Text: "falcon"}},
+			Meta: record.SessionMeta{CWD: "/home/src/" + []string{"one", "two"}[i%2], Title: strings.Repeat("a long title ", 40)},
+		})
+	}
+	a.Publish(t, sessions...)
+	blocks := func(workspace string) int64 {
+		gen := a.Pin(t)
+		got, err := service(a).SearchIn(t.Context(), gen, Request{Query: "falcon", Workspace: workspace, Limit: 1})
+		if err != nil || len(got.Results) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return gen.BlocksRead()
+	}
+	if none, two := blocks(""), blocks("src/two"); two > none+3 {
+		t.Errorf("%d blocks read without a workspace, %d with one", none, two)
+	}
+}
+
 // A filter never makes a search read more: what it leaves out is neither scored nor looked at.
 func TestFiltersSaveWork(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/lexical"
-	"github.com/agenthistory/ctx/host/record"
 )
 
 var (
@@ -39,16 +38,15 @@ func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
 	facts.Go(func() { matches, failed = r.MatchTerms(workspaceFacts, matcher()) })
 	var within, homeless []uint32
 	labels := map[uint32]string{} // of the homeless
-	inside := matcher()
-	err := gen.Sessions(func(s *record.Session, _ core.SessionStats) error {
+	inside := sameAsBefore(matcher())
+	err := gen.Places(func(directory bool, text []byte, session uint32) {
 		switch {
-		case s.Meta.CWD == "":
-			homeless = append(homeless, s.Ordinal)
-			labels[s.Ordinal] = s.Meta.WorkspaceLabel
-		case inside([]byte(s.Meta.CWD)):
-			within = append(within, s.Ordinal)
+		case !directory:
+			homeless = append(homeless, session)
+			labels[session] = string(text)
+		case inside(text):
+			within = append(within, session)
 		}
-		return nil
 	})
 	if facts.Wait(); err == nil {
 		err = failed
@@ -83,6 +81,18 @@ func InWorkspace(gen *core.Generation, value string) (Workspace, error) {
 		w.Unknown = r.InSessions(unknown)
 	}
 	return w, nil
+}
+
+// sameAsBefore asks once for equal values that follow each other.
+func sameAsBefore(match func(v []byte) bool) func(v []byte) bool {
+	var last []byte
+	var matched bool
+	return func(v []byte) bool {
+		if last == nil || !bytes.Equal(v, last) {
+			last, matched = append(last[:0], v...), match(v)
+		}
+		return matched
+	}
 }
 
 // sessionsWith returns those of the sessions that have an event with a fact of one of the fields.
