@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 	"github.com/agenthistory/ctx/host/internal/plain"
 )
 
@@ -25,7 +26,11 @@ type resultWriter struct {
 
 func newResultWriter(w io.Writer) *resultWriter {
 	stream := &metered{w: w}
-	return &resultWriter{buf: bufio.NewWriterSize(stream, 64<<10), stream: stream}
+	var to io.Writer = stream
+	if _, terminal := terminalOf(w); terminal {
+		to = onscreen.Writer(stream)
+	}
+	return &resultWriter{buf: bufio.NewWriterSize(to, 64<<10), stream: stream}
 }
 
 // metered counts the bytes that a stream took.

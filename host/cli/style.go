@@ -31,7 +31,7 @@ func (a *App) stderrStyle() style { return a.styleOf(a.Stderr, os.Stderr) }
 
 func (a *App) styleOf(w io.Writer, file *os.File) style {
 	s := style{unicode: utf8Locale(a.Getenv)}
-	if f, ok := streamBehind(w).(*os.File); ok && f == file && term.IsTerminal(int(f.Fd())) {
+	if f, ok := terminalOf(streamBehind(w)); ok && f == file {
 		s.terminal = true
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
 			s.width = width
@@ -44,6 +44,12 @@ func (a *App) styleOf(w io.Writer, file *os.File) style {
 		s.color = s.terminal && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 	}
 	return s
+}
+
+// terminalOf is the terminal that a stream is.
+func terminalOf(w io.Writer) (*os.File, bool) {
+	f, ok := w.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
 func utf8Locale(getenv func(string) string) bool {

@@ -3,7 +3,9 @@
 package onscreen
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,4 +55,29 @@ func hazardous(r rune) bool {
 		return true
 	}
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+// Writer hands text on to a terminal. What JSON may hold as it is but a terminal would obey becomes an escape that JSON reads back. The
+// other control characters pass: JSON has them escaped, and in text they are this program's own. The text ends with a whole character.
+func Writer(terminal io.Writer) io.Writer { return &writer{to: terminal} }
+
+type writer struct {
+	to   io.Writer
+	rest []byte // the beginning of a character that the next piece ends
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	text := append(w.rest, p...)
+	out := make([]byte, 0, len(text))
+	for utf8.FullRune(text) {
+		r, size := utf8.DecodeRune(text)
+		if text = text[size:]; r >= 0x7f && hazardous(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	w.rest = bytes.Clone(text)
+	_, err := w.to.Write(out)
+	return len(p), err
 }

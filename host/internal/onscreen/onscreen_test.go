@@ -1,6 +1,10 @@
 package onscreen
 
-import "testing"
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
 
 func TestEscape(t *testing.T) {
 	t.Parallel()
@@ -36,5 +40,31 @@ func TestPlain(t *testing.T) {
 		if got := Plain(in, 10); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
+	}
+}
+
+// Whatever the pieces are, JSON means the same on a terminal, and nothing in it is obeyed.
+func TestWriter(t *testing.T) {
+	t.Parallel()
+	const value = "a\u009b2J \u202eabc\x7f\u2028 日本語 😀 \x1b[0m"
+	text := []byte("{\"v\": \"a\u009b2J \u202eabc\x7f\u2028 日本語 😀 \\u001b[0m\"}\n\x1b[1m")
+	const want = "{\"v\": \"a\\u009b2J \\u202eabc\\u007f\\u2028 日本語 😀 \\u001b[0m\"}\n\x1b[1m"
+	for size := 1; size <= len(text); size++ {
+		var out bytes.Buffer
+		w := Writer(&out)
+		for rest := text; len(rest) > 0; {
+			n, err := w.Write(rest[:min(size, len(rest))])
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if out.String() != want {
+			t.Fatalf("in pieces of %d: %q", size, out.String())
+		}
+	}
+	var back struct{ V string }
+	if err := json.NewDecoder(bytes.NewReader([]byte(want))).Decode(&back); err != nil || back.V != value {
+		t.Errorf("%q %v", back.V, err)
 	}
 }
