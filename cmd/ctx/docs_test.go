@@ -53,6 +53,29 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
+var exampleBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// The commands that the skill teaches an agent are such as work.
+func TestSkillExamples(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "host", "integrations", "skill", "SKILL.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := newReader(t)
+	session, event := reader.put.Replace("<session>"), reader.put.Replace("<event>")
+	reader.put = strings.NewReplacer("<ctx-session-id>", session, "<ctx-event-id>", event, "5e9f0460", event)
+	blocks := exampleBlock.FindAllStringSubmatch(string(text), -1)
+	for _, block := range blocks {
+		for line := range strings.Lines(strings.TrimSpace(block[1])) {
+			reader.follow(t, strings.TrimSpace(line))
+		}
+	}
+	if len(blocks) != 5 {
+		t.Errorf("%d blocks of examples", len(blocks))
+	}
+}
+
 // reader is somebody who has the sample history, has set ctx up, and types what a page says.
 type reader struct {
 	home string

@@ -21,6 +21,7 @@ type diagnosis struct {
 	Upgrade       *status.Upgrade `json:"upgrade"`
 	Deep          *deepCheck      `json:"deep,omitempty"`
 
+	found   []status.Finding
 	skipped []*refresh.RejectionRow
 	short   func(path string) string
 }
@@ -44,18 +45,23 @@ read again, and the answer says what was checked.`,
 		if err != nil {
 			return nil, err
 		}
-		d := &diagnosis{SchemaVersion: 1, Findings: append([]string{}, report.Findings()...), SourceEpoch: report,
-			Daemon: report.Daemon, Upgrade: report.Upgrade, short: s.shortPath}
+		d := &diagnosis{SchemaVersion: 1, Findings: []string{}, SourceEpoch: report, Daemon: report.Daemon, Upgrade: report.Upgrade,
+			found: report.Findings(), short: s.shortPath}
 		if report.Initialized && positive(report.Refresh.RejectedRecordTotal) != "" {
 			if d.skipped, err = s.skipped(cmd.Context()); err != nil {
-				d.Findings = append(d.Findings, fault.From(err).Message)
+				d.found = append(d.found, status.Finding{Text: fault.From(err).Message})
 			}
 		}
 		if deep && report.Lexical.Reason != "generation_not_published" {
 			if d.Deep, err = s.deepCheck(cmd); err != nil {
 				return nil, err
 			}
-			d.Findings = append(d.Findings, d.Deep.Problems...)
+			for _, problem := range d.Deep.Problems {
+				d.found = append(d.found, status.Finding{Text: problem})
+			}
+		}
+		for _, finding := range d.found {
+			d.Findings = append(d.Findings, finding.String())
 		}
 		d.OK = len(d.Findings) == 0
 		return d, nil
@@ -74,7 +80,7 @@ func (s *session) deepCheck(cmd *cobra.Command) (*deepCheck, error) {
 	for i := range report.Checks {
 		c := &report.Checks[i]
 		if c.Failed > 0 {
-			check.Problems = append(check.Problems, fmt.Sprintf("%s: %d of %d are wrong", c.Name, c.Failed, c.Checked))
+			check.Problems = append(check.Problems, fmt.Sprintf("%s: %d of %d are wrong", c.Name, c.Failed, max(c.Checked, c.Failed)))
 		}
 		check.Problems = append(check.Problems, c.Problems...)
 	}
@@ -86,8 +92,8 @@ func printDiagnosis(p *page, d *diagnosis) {
 		p.outcome(markDone, "No problem found")
 	} else {
 		p.outcome(markWarning, "%s", plural(len(d.Findings), "finding"))
-		for _, finding := range d.Findings {
-			p.diagnostic(finding, "")
+		for _, finding := range d.found {
+			p.diagnostic(finding.Text, finding.Command)
 		}
 	}
 	if d.Deep != nil {

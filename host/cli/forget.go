@@ -99,7 +99,7 @@ func printForgetting(p *page, done *retention.Forgetting) {
 	p.section("Removed", field{"Sessions", count(done.Sessions)}, field{"Events", count(done.Events)})
 	if done.Children > 0 {
 		p.gap()
-		p.printf("%s that came out of it stay in the index\n", plural(int(done.Children), "session"))
+		p.printf("Still in the index: %s that came out of it\n", plural(int(done.Children), "session"))
 	}
 	p.next("ctx forget --undo " + done.SessionID)
 }

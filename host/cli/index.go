@@ -50,6 +50,7 @@ func printSnapshot(p *page, o *observed) {
 		field{"Sources", optional(r.IndexedSources)}, field{"Sessions", optional(r.IndexedSessions)}, field{"Events", optional(r.IndexedEvents)},
 		field{"Refresh", joinNonEmpty(", ", r.Refresh.Status, r.Refresh.Reason)},
 		field{"Mode", r.Indexing.Mode}, field{"Daemon", daemonLine(r)})
+	p.next(helping(r)...)
 }
 
 // standingOf is how the index stands, with how much is in it.

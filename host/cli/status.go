@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +91,7 @@ func printStatus(p *page, r *status.Report) {
 		p.outcome(markDone, "Ready")
 	}
 	for _, finding := range findings {
-		p.diagnostic(finding, "")
+		p.diagnostic(finding.Text, "")
 	}
 	p.section("History",
 		field{"Search", joinNonEmpty(", ", r.Lexical.Status, r.Lexical.Reason)},
@@ -109,16 +110,23 @@ func printStatus(p *page, r *status.Report) {
 	)
 	if !r.Initialized {
 		p.section("Data", field{"Root", r.DataRoot}, field{"Config", r.ConfigPath})
-		next := "ctx doctor --deep"
-		if r.Lexical.Reason == "generation_not_published" {
-			next = "ctx setup"
-		}
-		p.next(next)
-	} else if r.IndexedSources != nil && *r.IndexedSources == 0 {
-		p.next("ctx sources --all")
-	} else if len(findings) > 0 {
-		p.next("ctx doctor")
 	}
+	if r.IndexedSources != nil && *r.IndexedSources == 0 {
+		p.next("ctx sources --all")
+		return
+	}
+	p.next(helping(r)...)
+}
+
+// helping are the commands that help against what is wrong, each once.
+func helping(r *status.Report) []string {
+	var commands []string
+	for _, finding := range r.Findings() {
+		if finding.Command != "" && !slices.Contains(commands, finding.Command) {
+			commands = append(commands, finding.Command)
+		}
+	}
+	return commands
 }
 
 func sourcesLine(r *status.Report) string {

@@ -39,10 +39,8 @@ func (a *App) welcome(cmd *cobra.Command) error {
 	case r.Initialized:
 	case r.Lexical.Status == "pending":
 		first = "ctx index watch"
-	case r.Lexical.Reason == "generation_not_published":
-		first = "ctx setup --wait"
 	default:
-		first = "ctx doctor --deep"
+		first = append(helping(r), "ctx doctor --deep")[0]
 	}
 	p.next(first, "ctx status", "ctx --help")
 	return p.err

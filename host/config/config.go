@@ -12,6 +12,7 @@ package config
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 )
 
 // FileName is the name of the config file inside the data root.
@@ -110,8 +111,8 @@ type Config struct {
 
 	// PluginPath holds the absolute entries of CTX_HISTORY_PLUGIN_PATH, in order.
 	PluginPath []string
-	// UnknownKeys counts keys of the file that ctx does not know, outside the tables that are ignored on purpose.
-	UnknownKeys int
+	// UnknownKeys are the lines of keys that ctx does not know, outside the tables that are ignored on purpose.
+	UnknownKeys []int
 	// InvalidEnvironment names control variables whose value means nothing.
 	InvalidEnvironment []string
 
@@ -155,8 +156,12 @@ func decode(root string, text []byte, exists bool, env Environment) (*Config, er
 	c := &Config{
 		DataRoot: root, Path: filepath.Join(root, FileName), Exists: exists,
 		Automatic: file.automatic, Retention: file.retention, Redact: file.redact,
-		UnknownKeys: file.unknown, Environment: env,
+		Environment: env,
 	}
+	for _, key := range file.unknown {
+		c.UnknownKeys = append(c.UnknownKeys, lineOf(text, key))
+	}
+	slices.Sort(c.UnknownKeys)
 	c.Installed, c.InstalledErr = readInstalled(root)
 	if c.Roots, err = c.validateRoots(file.roots); err != nil {
 		return nil, err

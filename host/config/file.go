@@ -96,7 +96,7 @@ type fileSettings struct {
 	automatic   bool
 	retention   Retention
 	roots       []writtenRoot
-	unknown     int
+	unknown     [][]string // keys
 }
 
 // writtenRoot is a root as the file has it; provider and path are checked later, in the documented order.
@@ -121,8 +121,13 @@ func (t *table) fail(key, rule string) {
 	}
 }
 
-// strange returns the first key that nobody took.
-func (t *table) strange() []string { return t.key(slices.Min(slices.Collect(maps.Keys(t.values)))) }
+// left returns the keys that nobody took.
+func (t *table) left() (keys [][]string) {
+	for _, key := range slices.Sorted(maps.Keys(t.values)) {
+		keys = append(keys, t.key(key))
+	}
+	return keys
+}
 
 func (t *table) take(key string) (any, bool) {
 	v, ok := t.values[key]
@@ -187,11 +192,11 @@ func decodeFile(text []byte) (*fileSettings, error) {
 	// Tables of the tool that ctx replaces: its telemetry and its self-upgrade do not exist here.
 	root.take("analytics")
 	root.take("upgrade")
-	s.unknown += len(root.values)
+	s.unknown = append(s.unknown, root.left()...)
 	return s, nil
 }
 
-// decodeSettings takes every table but [sources]. Unknown keys are counted, not refused: an older ctx may meet the file of a
+// decodeSettings takes every table but [sources]. Unknown keys are noted, not refused: an older ctx may meet the file of a
 // newer one.
 func (s *fileSettings) decodeSettings(root *table) error {
 	indexing, search, usage := root.sub("indexing"), root.sub("search"), root.sub("local_usage")
@@ -227,7 +232,7 @@ func (s *fileSettings) decodeSettings(root *table) error {
 		if t.err != nil {
 			return t.err
 		}
-		s.unknown += len(t.values)
+		s.unknown = append(s.unknown, t.left()...)
 	}
 	return nil
 }
@@ -241,7 +246,7 @@ func (s *fileSettings) decodeSources(sources *table) error {
 		return sources.err
 	}
 	if len(sources.values) > 0 {
-		return malformed("the sources table has a key that is not known", sources.strange()...)
+		return malformed("the sources table has a key that is not known", sources.left()[0]...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(roots.values)) {
 		t := roots.sub(name)
@@ -254,7 +259,7 @@ func (s *fileSettings) decodeSources(sources *table) error {
 			return t.err
 		}
 		if len(t.values) > 0 {
-			return malformed("a root has a key that is not known, or a name with a dot", t.strange()...)
+			return malformed("a root has a key that is not known, or a name with a dot", t.left()[0]...)
 		}
 		s.roots = append(s.roots, r)
 	}

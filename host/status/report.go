@@ -31,7 +31,7 @@ type Report struct {
 
 	// For findings only.
 	invalidEnvironment []string
-	unknownKeys        int
+	unknownKeys        []int
 	untrusted          *fault.Error // why no plugin is trusted
 	failures           string       // the first failed sources of the last refresh, for findings
 }

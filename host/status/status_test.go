@@ -2,6 +2,7 @@ package status
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -151,7 +152,7 @@ func TestMissingRoot(t *testing.T) {
 	if r.Initialized || r.Lexical.Status != "unavailable" || r.Lexical.Reason != "generation_not_published" || r.HistoryEpoch.Reason != "generation_not_published" {
 		t.Errorf("report %+v", r.Lexical)
 	}
-	if findings := r.Findings(); len(findings) != 1 || !strings.Contains(findings[0], "ctx setup") {
+	if findings := r.Findings(); len(findings) != 1 || findings[0].Command != "ctx setup --wait" {
 		t.Errorf("findings %q", findings)
 	}
 	noNulls(t, m, "")
@@ -228,15 +229,15 @@ func TestFindings(t *testing.T) {
 	in := inputs(a)
 	in.Config.Semantic = config.Switch{On: true, Origin: config.FromFile}
 	in.Config.InvalidEnvironment = []string{"CTX_DAEMON_MODE"}
-	in.Config.UnknownKeys = 2
+	in.Config.UnknownKeys = []int{2, 7}
 	in.Config.InstalledErr = fault.New(fault.ResourceUnavailable, "the list of trusted plugins cannot be read").WithHint("Put back a copy")
 	if err := os.WriteFile(filepath.Join(a.Root, usage.FileName), []byte("no database at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	in.Daemon = Daemon{Enabled: true, Status: "stale_lock"}
 	r := observe(t, in)
-	text := strings.Join(r.Findings(), "\n")
-	for _, word := range []string{"list of trusted plugins", "Semantic", "CTX_DAEMON_MODE", "config file", "usage_store_unavailable", "stale_lock"} {
+	text := fmt.Sprint(r.Findings())
+	for _, word := range []string{"list of trusted plugins", "Semantic", "CTX_DAEMON_MODE", "on line 2 7;", "usage_store_unavailable", "stale_lock"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("no finding about %s in %s", word, text)
 		}
@@ -245,7 +246,7 @@ func TestFindings(t *testing.T) {
 		t.Errorf("semantic %+v, daemon %s", r.Semantic, r.Daemon.Status)
 	}
 	r.Refresh = observeRefresh(&index{open: true}, &refresh.Receipt{State: "published", Outcome: refresh.WithFailures, ReceiptCounts: refresh.ReceiptCounts{Failed: 3}}, nil)
-	if text := strings.Join(r.Findings(), "\n"); !strings.Contains(text, ": 3;") {
+	if text := fmt.Sprint(r.Findings()); !strings.Contains(text, ": 3. Mend or remove them first; run ctx import --all") {
 		t.Errorf("no finding about failed sources in %s", text)
 	}
 }
