@@ -26,11 +26,9 @@ func (s *session) skipped(ctx context.Context) ([]*refresh.RejectionRow, error) 
 	}
 	var records []*refresh.RejectionRow
 	err = g.Certificates(func(c *core.Certificate) error {
-		for i := range c.Rejections {
-			r := &c.Rejections[i]
-			records = append(records, &refresh.RejectionRow{RejectedRecord: refresh.RejectedRecord{
-				Provider: c.Provider, Path: filepath.Join(routes[c.Route], filepath.FromSlash(r.Locator)), Line: r.Line, Class: r.Class, Detail: r.Detail,
-			}})
+		for _, r := range c.Rejections {
+			path := filepath.Join(routes[c.Route], filepath.FromSlash(r.Locator))
+			records = append(records, &refresh.RejectionRow{RejectedRecord: refresh.RejectedRecord{Provider: c.Provider, Path: path, Rejection: r}})
 		}
 		return nil
 	})

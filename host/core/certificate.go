@@ -46,13 +46,12 @@ type Counts struct {
 
 // Rejection is one native record that was refused. At most MaxRejections of them stay with a certificate; Counts has the total.
 type Rejection struct {
-	Locator     string
-	Line        uint64 // from 1
-	ByteOffset  uint64 // from the start of the file, meaningful when HasOffset
-	HasOffset   bool
-	Class       string // "damaged" or ""
-	PayloadType string
-	Detail      string
+	Locator     string  `json:"-"`                     // relative to the route, '/' separated
+	Line        uint64  `json:"line"`                  // from 1
+	ByteOffset  *uint64 `json:"byte_offset,omitempty"` // from the start of the file
+	PayloadType string  `json:"payload_type"`
+	Class       string  `json:"class,omitempty"` // "damaged" or ""
+	Detail      string  `json:"detail"`
 }
 
 // MaxRejections is the number of rejection details kept with a certificate.
@@ -113,8 +112,15 @@ func (c *Certificate) fields(k *stored.Coder) {
 	stored.List(k, &c.Rejections, MaxRejections, func(r *Rejection) {
 		k.Text(&r.Locator)
 		k.Uint(&r.Line)
-		k.Uint(&r.ByteOffset)
-		k.Bool(&r.HasOffset)
+		offset, known := uint64(0), r.ByteOffset != nil
+		if known {
+			offset = *r.ByteOffset
+		}
+		k.Uint(&offset)
+		if k.Bool(&known); k.Reading && known {
+			r.ByteOffset = &offset
+		}
+		k.Check(known || offset == 0, "offset")
 		k.Text(&r.Class)
 		k.Text(&r.PayloadType)
 		k.Text(&r.Detail)

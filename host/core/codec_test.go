@@ -15,7 +15,7 @@ func sampleCertificate() Certificate {
 	c.Ordinal, c.State, c.HasFrontier = 7, Gone, true
 	c.Counts = Counts{Complete: 9, Retained: 3, Rejected: 4, Ignored: 2, Indexed: 3}
 	c.Sighting = Sighting{Route: "route", Locator: "a/b.jsonl", Observation: []byte{0, 1, 255}, ModTime: -5, FileID: 1 << 63}
-	c.Rejections = []Rejection{{Locator: "a", Line: 3, ByteOffset: 400, HasOffset: true, Class: "damaged", PayloadType: "x", Detail: "y"}, {}}
+	c.Rejections = []Rejection{{Locator: "a", Line: 3, ByteOffset: new(uint64(400)), Class: "damaged", PayloadType: "x", Detail: "y"}, {}}
 	c.Forgotten, c.Yields = []uint64{1, 1 << 63}, []uint64{7}
 	return c
 }

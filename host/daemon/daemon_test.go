@@ -669,7 +669,7 @@ func TestReportTravels(t *testing.T) {
 		Providers:  []*refresh.ProviderRow{{Provider: "claude", PublishedGeneration: &gen}},
 		Path:       &refresh.PathRow{Provider: "claude", Path: "/x"},
 		Failures:   []*refresh.FailureRow{{Provider: "claude", Class: "unreadable", Detail: "no"}},
-		Rejections: []*refresh.RejectionRow{{RejectedRecord: refresh.RejectedRecord{Line: 3, ByteOffset: &offset}}},
+		Rejections: []*refresh.RejectionRow{{RejectedRecord: refresh.RejectedRecord{Rejection: core.Rejection{Line: 3, ByteOffset: &offset}}}},
 	}
 	r.Totals.Current.Sources = &n // zero is not the same as unknown
 	r.Receipt = refresh.Receipt{State: "published", Providers: map[string]refresh.ProviderReceipt{"claude": {ReceiptCounts: refresh.ReceiptCounts{Sources: 1}}}}

@@ -1,5 +1,7 @@
 package refresh
 
+import "github.com/agenthistory/ctx/host/core"
+
 // Outcome of a run.
 type Outcome string
 
@@ -170,13 +172,9 @@ type PathRow struct {
 
 // RejectedRecord says where a rejected record stands and what is wrong with it.
 type RejectedRecord struct {
-	Provider    string  `json:"provider"`
-	Path        string  `json:"path"`
-	Line        uint64  `json:"line"`
-	ByteOffset  *uint64 `json:"byte_offset,omitempty"`
-	PayloadType string  `json:"payload_type"`
-	Class       string  `json:"class,omitempty"`
-	Detail      string  `json:"detail"`
+	Provider string `json:"provider"`
+	Path     string `json:"path"`
+	core.Rejection
 }
 
 // Diagnostic is one rejected record of an exact path.

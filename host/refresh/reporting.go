@@ -222,14 +222,7 @@ func (r *run) diagnostics() []Diagnostic {
 			continue
 		}
 		for _, d := range s.rejections {
-			row := Diagnostic{s.source.String(), RejectedRecord{
-				Provider: s.provider.id, Path: sourcePath(s.route.Path, d.Locator), Line: d.Line,
-				PayloadType: d.PayloadType, Class: d.Class, Detail: d.Detail,
-			}}
-			if d.HasOffset {
-				row.ByteOffset = &d.ByteOffset
-			}
-			out = append(out, row)
+			out = append(out, Diagnostic{s.source.String(), RejectedRecord{s.provider.id, sourcePath(s.route.Path, d.Locator), d}})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Diagnostic) int {

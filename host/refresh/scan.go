@@ -462,10 +462,8 @@ func batchBytes(b *historyv1.Batch) int {
 
 func rejectionOf(w *historyv1.Rejection, locator string) core.Rejection {
 	rejection := core.Rejection{
-		Locator: w.GetLocator(), Line: w.GetLine(), PayloadType: oneLine(w.GetPayloadType()), Detail: oneLine(w.GetDetail()),
-	}
-	if w.ByteOffset != nil {
-		rejection.ByteOffset, rejection.HasOffset = w.GetByteOffset(), true
+		Locator: w.GetLocator(), Line: w.GetLine(), ByteOffset: w.ByteOffset,
+		PayloadType: oneLine(w.GetPayloadType()), Detail: oneLine(w.GetDetail()),
 	}
 	if w.GetClass() == "damaged" {
 		rejection.Class = "damaged"
