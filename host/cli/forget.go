@@ -39,17 +39,15 @@ func (s *session) archive() *retention.Archive {
 }
 
 // storedSession resolves the id of a stored session.
-func (s *session) storedSession(ctx context.Context, id string) (record.Digest, error) {
-	view, err := history.Open(ctx, s.store)
-	if err != nil {
-		return record.Digest{}, err
-	}
-	defer view.Close()
-	found, err := view.FindSession(ctx, history.SessionSelector{ID: id})
-	if err != nil {
-		return record.Digest{}, err
-	}
-	return found.ID, nil
+func (s *session) storedSession(ctx context.Context, id string) (stored record.Digest, err error) {
+	err = s.reading(ctx, func(view *history.View) error {
+		found, err := view.FindSession(ctx, history.SessionSelector{ID: id})
+		if err == nil {
+			stored = found.ID
+		}
+		return err
+	})
+	return stored, err
 }
 
 func (s *session) forget(ctx context.Context, text string) (*retention.Forgetting, error) {

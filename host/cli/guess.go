@@ -150,17 +150,14 @@ func (a *App) kindOfID(ctx context.Context, root *cobra.Command, args []string) 
 	if _, _, err := history.ParseID("session", id); err != nil {
 		return ""
 	}
-	s, err := a.place()
-	if err != nil {
-		return "session"
+	kind := "session"
+	if s, err := a.place(); err == nil {
+		_ = s.reading(ctx, func(view *history.View) error {
+			if !view.Knows(ctx, "session", id) && view.Knows(ctx, "event", id) {
+				kind = "event"
+			}
+			return nil
+		})
 	}
-	view, err := history.Open(ctx, s.store)
-	if err != nil {
-		return "session"
-	}
-	defer view.Close()
-	if !view.Knows(ctx, "session", id) && view.Knows(ctx, "event", id) {
-		return "event"
-	}
-	return "session"
+	return kind
 }

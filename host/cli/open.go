@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/core"
+	"github.com/agenthistory/ctx/host/history"
 	"github.com/agenthistory/ctx/host/redact"
 	"github.com/agenthistory/ctx/host/search"
 )
@@ -72,6 +74,17 @@ func (s *session) search() *search.Service {
 		service.DataRoot = s.dataRoot
 	}
 	return service
+}
+
+// reading lets use read what is stored.
+func (s *session) reading(ctx context.Context, use func(*history.View) error) error {
+	view, err := history.Open(ctx, s.store)
+	if err != nil {
+		return err
+	}
+	defer view.Close()
+	view.Redact = s.redact
+	return use(view)
 }
 
 // defaultRoot tells whether commands work without naming the data root.

@@ -79,7 +79,15 @@ func (a *App) runSetup(cmd *cobra.Command, s *session, f *setupFlags) error {
 		request.Reason = ""
 	}
 	autostart.Supervisor = observed.Daemon.Supervisor
-	answer := newSetupAnswer(observed, request, autostart, f)
+	lexical := &observed.Lexical
+	answer := setupAnswer{
+		Report: observed.Setup(), RefreshRequest: request, DaemonAutostart: autostart, CatalogOnly: f.catalogOnly || f.noImport,
+		Mode: setupMode(observed, request), Catalog: setupCatalog{
+			Status: lexical.Status, Reason: lexical.Reason, Authority: "verified_lexical_generation",
+			ExplicitImportAuthority: "not_persisted", GenerationID: lexical.GenerationID, CertifiedSources: lexical.CertifiedSources,
+		},
+	}
+	answer.SchemaVersion = 2
 	// Who waits wants to know that nothing came.
 	failed := request.Status == "failed" || f.wait && request.LastError != "" && s.control().Suppressed() == ""
 	err = a.answer(answer, func(p *page) {
@@ -211,19 +219,6 @@ func (request *refreshRequest) finished(report *refresh.Report, standing daemon.
 	if report.Outcome == refresh.Failure {
 		request.Status, request.Reason, request.LastError = "failed", "refresh_failed", nullable.Text(firstFailure(report))
 	}
-}
-
-func newSetupAnswer(observed *status.Report, request refreshRequest, autostart daemonAutostart, f *setupFlags) setupAnswer {
-	answer := setupAnswer{
-		Report: observed.Setup(), RefreshRequest: request, DaemonAutostart: autostart, CatalogOnly: f.catalogOnly || f.noImport,
-	}
-	answer.SchemaVersion = 2
-	answer.Mode = setupMode(observed, request)
-	answer.Catalog = setupCatalog{
-		Status: observed.Lexical.Status, Reason: observed.Lexical.Reason, Authority: "verified_lexical_generation",
-		ExplicitImportAuthority: "not_persisted", GenerationID: observed.Lexical.GenerationID, CertifiedSources: observed.Lexical.CertifiedSources,
-	}
-	return answer
 }
 
 func setupMode(observed *status.Report, request refreshRequest) string {

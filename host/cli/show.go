@@ -75,25 +75,21 @@ func (s *session) view(cmd *cobra.Command, kind, id string, use func(context.Con
 			return err
 		}
 	}
-	view, err := history.Open(cmd.Context(), s.store)
-	if err != nil {
-		return err
-	}
-	defer view.Close()
-	view.Redact = s.redact
-	err = use(cmd.Context(), view)
-	other, article := "event", "an"
-	if kind == "event" {
-		other, article = "session", "a"
-	}
-	if fault.Code(err) != fault.NotFound || id == "" || !view.Knows(cmd.Context(), other, id) {
-		return err
-	}
-	family := "ctx locate" // tells the session of an event
-	if cmd.Name() == kind {
-		family = cmd.Parent().CommandPath()
-	}
-	return fault.Wrap(err, fault.NotFound, "%s is the id of %s %s", quoteWord(id), article, other).WithHint("%s %s %s", family, other, id)
+	return s.reading(cmd.Context(), func(view *history.View) error {
+		err := use(cmd.Context(), view)
+		other, article := "event", "an"
+		if kind == "event" {
+			other, article = "session", "a"
+		}
+		if fault.Code(err) != fault.NotFound || id == "" || !view.Knows(cmd.Context(), other, id) {
+			return err
+		}
+		family := "ctx locate" // tells the session of an event
+		if cmd.Name() == kind {
+			family = cmd.Parent().CommandPath()
+		}
+		return fault.Wrap(err, fault.NotFound, "%s is the id of %s %s", quoteWord(id), article, other).WithHint("%s %s %s", family, other, id)
+	})
 }
 
 func (a *App) showSessionCommand() *cobra.Command {

@@ -25,16 +25,11 @@ const (
 
 // suggestions are search commands made from how the newest sessions begin.
 func (s *session) suggestions(ctx context.Context) []string {
-	view, err := history.Open(ctx, s.store)
-	if err != nil {
-		return []string{sampleSearch} // the outcome tells what is wrong with the index
-	}
-	defer view.Close()
-	view.Redact = s.redact
-	openings, err := view.Openings(ctx, openingsRead)
-	if err != nil {
-		return []string{sampleSearch}
-	}
+	var openings []string
+	_ = s.reading(ctx, func(view *history.View) (err error) { // the outcome tells what is wrong with the index
+		openings, err = view.Openings(ctx, openingsRead)
+		return err
+	})
 	var commands []string
 	for _, text := range openings {
 		words := tellingWords(text)

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"github.com/agenthistory/ctx/host/core"
@@ -71,24 +70,20 @@ func (w *scanWalk) next() (lexical.Doc, bool, error) {
 
 func (w *scanWalk) close() { w.it.Close() }
 
-// gathered is a selected document with what its columns tell of its place.
-type gathered struct {
-	doc      lexical.Doc
-	untimed  bool
-	time     int64
-	sequence uint64
-}
+// place is the beginning of a range key, which the columns of a document tell: timed or not, time, sequence.
+type place [17]byte
 
-func placeOf(k record.RangeKey) gathered {
-	ms, timed := k.Time()
-	return gathered{untimed: !timed, time: ms, sequence: k.Sequence()}
+// gathered is a selected document with its place.
+type gathered struct {
+	doc   lexical.Doc
+	place place
 }
 
 // gatherWalk holds a sorted selection. Events of equal time and sequence are ordered by digest, which no column holds: such a run is
 // read when the walk comes to it.
 type gatherWalk struct {
 	gen     *core.Generation
-	rows    []gathered // in walking order, runs of equal keys unordered
+	rows    []gathered // in walking order, runs of equal places unordered
 	run     []lexical.Doc
 	reverse bool
 	after   *record.RangeKey
@@ -97,41 +92,30 @@ type gatherWalk struct {
 func (r *Range) gather(after *record.RangeKey) *gatherWalk {
 	w := &gatherWalk{gen: r.view.gen, reverse: r.plan.reverse, after: after}
 	reader := r.view.gen.Lexical()
+	var e record.Event
 	r.set.Each(func(d lexical.Doc) bool {
 		row, ok := reader.Row(d)
 		if ok && (!r.plan.ranged || row.Timed && r.plan.since <= row.Time && row.Time < r.plan.until) {
-			g := gathered{doc: d, untimed: !row.Timed, sequence: row.Sequence}
-			if row.Timed {
-				g.time = row.Time
-			}
-			w.rows = append(w.rows, g)
+			e.Timed, e.OccurredAt, e.Sequence = row.Timed, row.Time, row.Sequence
+			key := record.RangeKeyOf(&e)
+			w.rows = append(w.rows, gathered{d, place(key[:])})
 		}
 		return true
 	})
-	slices.SortFunc(w.rows, w.compare)
+	slices.SortFunc(w.rows, func(a, b gathered) int { return w.compare(a.place[:], b.place[:]) })
 	if after != nil {
-		i, _ := slices.BinarySearchFunc(w.rows, placeOf(*after), w.compare)
+		i, _ := slices.BinarySearchFunc(w.rows, after[:len(place{})], func(g gathered, at []byte) int { return w.compare(g.place[:], at) })
 		w.rows = w.rows[i:]
 	}
 	return w
 }
 
-func (w *gatherWalk) compare(a, b gathered) int {
-	c := cmp.Or(compareBool(a.untimed, b.untimed), cmp.Compare(a.time, b.time), cmp.Compare(a.sequence, b.sequence))
+// compare orders keys, or the beginnings of keys, as the walk goes.
+func (w *gatherWalk) compare(a, b []byte) int {
 	if w.reverse {
-		return -c
+		a, b = b, a
 	}
-	return c
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
+	return bytes.Compare(a, b)
 }
 
 func (w *gatherWalk) next() (lexical.Doc, bool, error) {
@@ -148,10 +132,10 @@ func (w *gatherWalk) next() (lexical.Doc, bool, error) {
 	return doc, true, nil
 }
 
-// nextRun takes the leading run of equal keys and puts it in order of digests, without what the cursor has passed.
+// nextRun takes the leading run of equal places and puts it in order, without what the cursor has passed.
 func (w *gatherWalk) nextRun() error {
 	n := 1
-	for n < len(w.rows) && w.compare(w.rows[0], w.rows[n]) == 0 {
+	for n < len(w.rows) && w.rows[n].place == w.rows[0].place {
 		n++
 	}
 	run := w.rows[:n]
@@ -163,7 +147,7 @@ func (w *gatherWalk) nextRun() error {
 	}
 	type member struct {
 		doc lexical.Doc
-		id  record.Digest
+		key record.RangeKey
 	}
 	members := make([]member, n)
 	var buf []byte
@@ -173,36 +157,16 @@ func (w *gatherWalk) nextRun() error {
 		if buf, err = w.gen.EventInto(buf, g.doc, &e); err != nil {
 			return err
 		}
-		members[i] = member{g.doc, e.ID}
+		members[i] = member{g.doc, record.RangeKeyOf(&e)}
 	}
-	slices.SortFunc(members, func(a, b member) int {
-		c := bytes.Compare(a.id[:], b.id[:])
-		if w.reverse {
-			return -c
-		}
-		return c
-	})
+	slices.SortFunc(members, func(a, b member) int { return w.compare(a.key[:], b.key[:]) })
 	for _, m := range members {
-		if w.after != nil && w.passed(run[0], m.id) {
-			continue
+		if w.after == nil || w.compare(m.key[:], w.after[:]) > 0 {
+			w.run = append(w.run, m.doc)
 		}
-		w.run = append(w.run, m.doc)
 	}
 	w.after = nil // only the first run can hold the event of the cursor
 	return nil
-}
-
-// passed tells whether an event of the first run lies at or before the cursor.
-func (w *gatherWalk) passed(g gathered, id record.Digest) bool {
-	if w.compare(g, placeOf(*w.after)) != 0 {
-		return false
-	}
-	at := w.after.Event()
-	c := bytes.Compare(id[:], at[:])
-	if w.reverse {
-		return c >= 0
-	}
-	return c <= 0
 }
 
 func (w *gatherWalk) close() {}

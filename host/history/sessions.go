@@ -71,10 +71,16 @@ func (v *View) newest(ctx context.Context, keep func(*record.Session, core.Sessi
 		}
 		return ctx.Err()
 	})
-	slices.SortStableFunc(found, func(a, b dated) int {
-		return cmp.Or(compareBool(b.stats.Timed, a.stats.Timed), cmp.Compare(b.stats.Last, a.stats.Last))
-	})
+	slices.SortStableFunc(found, func(a, b dated) int { return cmp.Compare(b.last(), a.last()) })
 	return found, err
+}
+
+// last is the time of the newest event, before all times where none is known.
+func (d dated) last() int64 {
+	if !d.stats.Timed {
+		return math.MinInt64
+	}
+	return d.stats.Last
 }
 
 // Sessions lists the sessions with at least one event that passes the filters of req, and whose newest event is not older than since

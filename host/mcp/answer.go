@@ -59,5 +59,3 @@ func appendString(dst []byte, s string) []byte {
 }
 
 func quotedLen(s string) int { return canonical.QuotedLen([]byte(strings.ToValidUTF8(s, "\uFFFD"))) }
-
-func count(n int) *int { return &n }

@@ -42,7 +42,7 @@ func (s *Server) sources(ctx context.Context, _ arguments, _ *frame) (*answer, e
 	if err := json.Unmarshal(object["sources"], &rows); err != nil {
 		return nil, err
 	}
-	return &answer{text: sourcesText(rows), structured: structured, rows: count(len(rows))}, nil
+	return &answer{text: sourcesText(rows), structured: structured, rows: new(len(rows))}, nil
 }
 
 // withoutSettings is the failure of a tool that needs the settings, with what it can tell without them. It never repeats what the file

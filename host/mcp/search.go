@@ -84,7 +84,7 @@ func fitSearch(view *history.View, found *search.Answer, compact bool, f *frame,
 		return nil, err
 	}
 	for {
-		a := &answer{text: searchText(view, found, compact), rows: count(len(rows))}
+		a := &answer{text: searchText(view, found, compact), rows: new(len(rows))}
 		if a.structured, err = plain.JSON(searchShape(found, compact, rows)); err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func (s *Server) showSession(ctx context.Context, args arguments, f *frame) (*an
 		return nil, err
 	}
 	for {
-		a := &answer{text: pageText(view, page, f.most), structured: page.AppendJSON(nil), rows: count(len(page.Rows))}
+		a := &answer{text: pageText(view, page, f.most), structured: page.AppendJSON(nil), rows: new(len(page.Rows))}
 		size := f.size(a)
 		switch n := len(page.Rows); {
 		case size <= f.most:
@@ -82,7 +82,7 @@ func (s *Server) showEvent(ctx context.Context, args arguments, f *frame) (*answ
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{text: windowText(view, found), rows: count(len(found.Events))}
+	a := &answer{text: windowText(view, found), rows: new(len(found.Events))}
 	if a.structured, err = found.AppendJSON(nil); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func fitPage(page *history.RangePage, f *frame) (*answer, error) {
 		if err != nil {
 			return 0, err
 		}
-		whole := &answer{text: rangeText(structured), structured: structured, rows: count(n)}
+		whole := &answer{text: rangeText(structured), structured: structured, rows: new(n)}
 		size := f.size(whole)
 		if size <= f.most {
 			a = whole

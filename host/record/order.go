@@ -54,9 +54,6 @@ func (k RangeKey) Time() (unixMilli int64, timed bool) {
 	return int64(binary.BigEndian.Uint64(k[1:]) ^ signBit), true
 }
 
-// Sequence returns the sequence of the event.
-func (k RangeKey) Sequence() uint64 { return binary.BigEndian.Uint64(k[9:]) }
-
 // Event returns the digest of the event.
 func (k RangeKey) Event() Digest { return Digest(k[17:49]) }
 

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestRangeOrder(t *testing.T) {
 	for i, event := range ordered {
 		k := RangeKeyOf(event)
 		at, timed := k.Time()
-		if at != event.OccurredAt || timed != event.Timed || k.Sequence() != event.Sequence || k.Event() != event.ID {
+		if at != event.OccurredAt || timed != event.Timed || binary.BigEndian.Uint64(k[9:]) != event.Sequence || k.Event() != event.ID {
 			t.Errorf("event %d read back as %x", i, k)
 		}
 		if parsed, err := ParseRangeKey(k[:]); err != nil || parsed != k {

@@ -61,26 +61,19 @@ func kindOf(file bool) historyv1.PathKind {
 // children returns the declared children of a root; candidate.path is relative to the root.
 func (j job) children(root *config.Root) []candidate {
 	var out []candidate
-	if j.description != nil {
-		for _, child := range j.description.GetRoot().GetChildren() {
-			if child.GetKind() != "" && child.GetKind() != root.Kind {
-				continue
-			}
-			out = append(out, candidate{
-				path: child.GetSuffix(), format: child.GetFormat(), role: child.GetRole(), kind: child.GetPathKind(),
-				probe: j.probeOf(child.GetFormat(), child.GetRole()),
-			})
+	add := func(kind string, c candidate) {
+		if kind == "" || kind == root.Kind {
+			out = append(out, c)
 		}
-		return out
 	}
-	if j.known == nil {
-		return nil
+	for _, child := range j.description.GetRoot().GetChildren() {
+		add(child.GetKind(), candidate{path: child.GetSuffix(), format: child.GetFormat(), role: child.GetRole(), kind: child.GetPathKind(),
+			probe: j.probeOf(child.GetFormat(), child.GetRole())})
 	}
-	for _, child := range j.known.Children {
-		if child.Kind != "" && child.Kind != root.Kind {
-			continue
+	if j.description == nil && j.known != nil {
+		for _, child := range j.known.Children {
+			add(child.Kind, candidate{path: child.Suffix, format: child.Format, role: child.Role, kind: kindOf(child.File)})
 		}
-		out = append(out, candidate{path: child.Suffix, format: child.Format, role: child.Role, kind: kindOf(child.File)})
 	}
 	return out
 }
