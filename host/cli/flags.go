@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 )
 
 // checked is a flag whose text is read by a function of its own, which says in plain words what it does not take.
@@ -130,14 +131,7 @@ func (a *App) formats(cmd *cobra.Command, allowed ...string) *cobra.Command {
 }
 
 // quoteWord shows a user's word inside a message: short, on one line, without control characters.
-func quoteWord(s string) string {
-	const most = 80
-	runes := []rune(s)
-	if len(runes) > most {
-		runes = append(runes[:most], '…')
-	}
-	return strconv.Quote(string(runes))
-}
+func quoteWord(s string) string { return onscreen.Quote(s) }
 
 // redactFlag adds --redact to a command that prints what was recorded.
 func redactFlag(cmd *cobra.Command) {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agenthistory/ctx/host/daemon"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 	"github.com/agenthistory/ctx/host/refresh"
 )
 
@@ -123,11 +124,7 @@ func (b *progressBar) show(p refresh.Progress) {
 func shortSource(name string) string {
 	const most = 24
 	name = oneLine(name)
-	name = name[strings.LastIndexAny(name, "/\\")+1:]
-	if runes := []rune(name); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return name
+	return onscreen.Clip(name[strings.LastIndexAny(name, "/\\")+1:], most-1)
 }
 
 func (b *progressBar) cells(percent float64) string {

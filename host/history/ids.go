@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/agenthistory/ctx/host/core"
 	"github.com/agenthistory/ctx/host/fault"
+	"github.com/agenthistory/ctx/host/internal/onscreen"
 	"github.com/agenthistory/ctx/host/record"
 )
 
@@ -35,7 +35,7 @@ func ParseID(what, text string) (digits string, full bool, err error) {
 		return hex.EncodeToString(id[:]), true, nil
 	}
 	bad := func(reason string) error {
-		return fault.New(fault.InvalidRequest, "%s is no %s id: %s", quote(text), what, reason).
+		return fault.New(fault.InvalidRequest, "%s is no %s id: %s", onscreen.Quote(text), what, reason).
 			WithHint("Give a full UUID or its first %d to %d hex digits without hyphens", minPrefix, maxPrefix)
 	}
 	switch {
@@ -60,15 +60,6 @@ func isHex(text string) bool {
 	return true
 }
 
-// quote shows a value in a message, cut when it is long.
-func quote(text string) string {
-	const most = 80
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "..."
-	}
-	return strconv.Quote(text)
-}
-
 // resolve finds the one id behind text. A prefix must be unique over both generations; what only the retained one holds is not
 // found, because nothing of it can be shown.
 func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.Digest, error) {
@@ -87,7 +78,7 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 		case 1:
 			return active[0], nil
 		}
-		return record.Digest{}, fault.New(fault.IndexCorruption, "two stored %ss share the id %s", ns.name, quote(text)).WithHint("ctx doctor --deep")
+		return record.Digest{}, fault.New(fault.IndexCorruption, "two stored %ss share the id %s", ns.name, onscreen.Quote(text)).WithHint("ctx doctor --deep")
 	}
 	previous, err := v.before(ctx)
 	if err != nil {
@@ -103,7 +94,7 @@ func (v *View) resolve(ctx context.Context, ns namespace, text string) (record.D
 	}
 	switch {
 	case len(all) > 1:
-		return record.Digest{}, ambiguous(ns.name, quote(text), all[0], all[1])
+		return record.Digest{}, ambiguous(ns.name, onscreen.Quote(text), all[0], all[1])
 	case len(active) == 0:
 		return record.Digest{}, notFound(ns.name, text)
 	}
@@ -131,7 +122,7 @@ func union(a, b []record.Digest) []record.Digest {
 }
 
 func notFound(what, text string) error {
-	return fault.New(fault.NotFound, "no stored %s has the id %s", what, quote(strings.TrimSpace(text))).
+	return fault.New(fault.NotFound, "no stored %s has the id %s", what, onscreen.Quote(strings.TrimSpace(text))).
 		WithHint("ctx search <words> --verbose")
 }
 
@@ -180,7 +171,7 @@ func (v *View) FindSession(ctx context.Context, sel SessionSelector) (*Session, 
 	case 1:
 		return v.remember(found[0])
 	}
-	return nil, ambiguous("session", "provider session "+quote(sel.ProviderSession), found[0].ID, found[1].ID)
+	return nil, ambiguous("session", "provider session "+onscreen.Quote(sel.ProviderSession), found[0].ID, found[1].ID)
 }
 
 func (v *View) sessionByID(id record.Digest) (*Session, error) {

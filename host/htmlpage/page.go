@@ -16,7 +16,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -208,8 +207,5 @@ func (p *page) outline(items []string) {
 func firstLine(text string, most int) string {
 	text = strings.TrimSpace(text)
 	text, _, _ = strings.Cut(text, "\n")
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
+	return onscreen.Clip(text, most)
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,3 +82,14 @@ func (w *writer) Write(p []byte) (int, error) {
 	_, err := w.to.Write(out)
 	return len(p), err
 }
+
+// Clip is text of at most so many characters, with an ellipsis behind it where there are more.
+func Clip(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "…"
+}
+
+// Quote shows somebody's word inside a message: short, on one line, without control characters.
+func Quote(text string) string { return strconv.Quote(Clip(text, 80)) }
