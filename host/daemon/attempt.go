@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/agenthistory/ctx/host/config"
 	"github.com/agenthistory/ctx/host/durable"
 	"github.com/agenthistory/ctx/host/fault"
 	"github.com/agenthistory/ctx/host/refresh"
@@ -44,6 +45,7 @@ type attempt struct {
 	Attempt
 	request Request
 	marked  bool // changes of its scope had been seen
+	foreign bool // its surroundings were not those of the daemon
 	jobs    []*job
 	started time.Time
 	cancel  context.CancelFunc
@@ -154,8 +156,8 @@ func (d *daemon) launch(r Request) {
 		d.ending = "stopped"
 		return
 	}
-	d.settle(r.Environment)
-	a := &attempt{request: r, started: time.Now(), done: make(chan *attempt, 1)}
+	settings, foreign := d.settle(r)
+	a := &attempt{request: r, started: time.Now(), foreign: foreign, done: make(chan *attempt, 1)}
 	a.Attempt = Attempt{ID: uuid.NewString(), Trigger: r.Trigger, Scope: "all", State: stateRunning, StartedAtMS: a.started.UnixMilli()}
 	if r.Provider != "" {
 		a.Scope = r.Provider
@@ -189,9 +191,9 @@ func (d *daemon) launch(r Request) {
 	a.cancel = cancel
 	d.attempt = a
 	d.Memory(false)
-	plugins := d.Plugins(d.config)
+	plugins := d.Plugins(settings)
 	req := refresh.Request{
-		Config: d.config, Store: d.Store, Plugins: plugins, Resolve: plugins.Resolve, Executable: d.Executable, All: r.All, Provider: r.Provider, Path: r.Path,
+		Config: settings, Store: d.Store, Plugins: plugins, Resolve: plugins.Resolve, Executable: d.Executable, All: r.All, Provider: r.Provider, Path: r.Path,
 		Resume: r.Resume, Reset: r.Reset, Trigger: r.Trigger, Touched: touched, Known: &d.known, Log: d.log, MergeLater: true,
 		Progress: func(p refresh.Progress) { a.last.Store(&p); d.post(func() { d.show(a, p) }) },
 	}
@@ -202,15 +204,26 @@ func (d *daemon) launch(r Request) {
 	}()
 }
 
-// settle reads the settings of the next run, in the surroundings of whoever asks for it. The daemon stays in them.
-func (d *daemon) settle(s *Surroundings) {
-	before := d.Environment
-	if s != nil {
-		d.Environment = s.environment(os.LookupEnv, before)
+// settle reads the settings of the next run. The daemon keeps the surroundings of its start; a request that comes from others is read
+// in them, and only setup, which says where the histories of this user lie, moves the daemon there.
+func (d *daemon) settle(r Request) (c *config.Config, foreign bool) {
+	asked := d.Environment
+	if r.Environment != nil {
+		asked = r.Environment.environment(os.LookupEnv, d.Environment)
 	}
-	if d.load(); d.replan || s != nil && !reflect.DeepEqual(SurroundingsOf(before), SurroundingsOf(d.Environment)) {
+	foreign = !reflect.DeepEqual(SurroundingsOf(asked), SurroundingsOf(d.Environment))
+	if foreign && r.Trigger == "setup" {
+		d.Environment, d.replan, foreign = asked, true, false
+	}
+	if d.load(); d.replan {
 		d.look()
 	}
+	if foreign {
+		if c, err := config.Load(d.DataRoot, asked); err == nil {
+			return c, true
+		}
+	}
+	return d.config, false
 }
 
 // post hands a function to the loop, or drops it when there is no loop any more.
@@ -258,6 +271,9 @@ func (d *daemon) finished(a *attempt) {
 		d.keep("running")
 	}
 	d.calmAt = now.Add(calmAfter)
+	if a.foreign { // it settled what was marked, but elsewhere
+		d.schedule.touch(everything, now)
+	}
 	if a.Changed {
 		d.reclaimAt = now.Add(reclaimAfter)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -313,20 +314,40 @@ func TestRequestSurvivesACrash(t *testing.T) {
 	}
 }
 
-// Where histories lie is what the shell of the last explicit command says; the daemon goes on watching there.
+// Where histories lie is what the shell said that started the daemon. A request is served in its own shell's terms, and the daemon looks at
+// its own places again afterwards; setup moves it.
 func TestRequestBringsItsSurroundings(t *testing.T) {
 	w := newWorld(t)
 	w.start()
+	own := filepath.Join(w.home, ".claude", "projects")
 	other := mkdir(t, w.home, "other", ".claude", "projects")
-	r := w.request("import")
-	r.Environment.Home = filepath.Join(w.home, "other")
-	if _, _, err := w.Refresh(context.Background(), r, nil); err != nil {
-		t.Fatal(err)
+	ask := func(trigger string) {
+		t.Helper()
+		w.idle()
+		r := w.request(trigger)
+		r.Environment.Home = filepath.Join(w.home, "other")
+		if _, _, err := w.Refresh(context.Background(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.idle()
 	}
-	w.idle()
-	before := w.provider.listed.Load()
-	write(t, filepath.Join(other, "a"), "x")
-	w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
+	notices := func(dir string) {
+		t.Helper()
+		before := w.provider.listed.Load()
+		write(t, filepath.Join(dir, uuid.NewString()), "x")
+		w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
+		w.idle()
+	}
+	ask("import")
+	if got := w.provider.places(); !slices.Contains(got, other) || got[len(got)-1] != own {
+		t.Errorf("listed for an import: %q", got)
+	}
+	notices(own)
+	ask("setup")
+	if got := w.provider.places(); got[len(got)-1] != other {
+		t.Errorf("listed for setup: %q", got)
+	}
+	notices(other)
 }
 
 // A whole attempt that fails is tried again by itself, and status does not call that work in progress.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +24,15 @@ type fakeProvider struct {
 	state   atomic.Int32  // of the route, 0 = complete
 
 	describing chan struct{} // a description waits here
+
+	mu    sync.Mutex
+	roots []string // of every route that was listed, in order
+}
+
+func (p *fakeProvider) places() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.roots)
 }
 
 func (p *fakeProvider) Names() []string                                       { return []string{"claude"} }
@@ -67,7 +78,10 @@ func (p *fakeProvider) Inventory(ctx context.Context, req *historyv1.InventoryRe
 		return nil, ctx.Err()
 	}
 	end := &historyv1.InventoryEnd{Complete: true}
-	for range req.GetRoutes() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range req.GetRoutes() {
+		p.roots = append(p.roots, r.GetPath())
 		end.Routes = append(end.Routes, &historyv1.RouteEnd{State: historyv1.RouteEnd_STATE_COMPLETE})
 	}
 	return end, nil

@@ -47,7 +47,7 @@ type Request struct {
 	Path     string `json:"exact_source,omitempty"` // absolute
 	Resume   bool   `json:"resume,omitempty"`
 	Reset    bool   `json:"reset,omitempty"`
-	// Environment is what the caller's shell says about the places of histories. The daemon goes on with it.
+	// Environment is what the caller's shell says about the places of histories, for this request.
 	Environment *Surroundings `json:"environment,omitempty"`
 }
 
