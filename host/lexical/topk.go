@@ -19,16 +19,24 @@ type candidate struct {
 
 // compareCandidates is the order of results: whole, score, time, sequence descending, then id ascending. Segment and number only
 // decide between documents with one and the same id.
+//
+// Nearly all comparisons end at the score; cmp.Or would make all seven, a twentieth of a search.
 func compareCandidates(a, b *candidate) int {
-	return cmp.Or(
-		cmp.Compare(b.whole, a.whole),
-		cmp.Compare(b.score, a.score),
-		cmp.Compare(b.time, a.time),
-		cmp.Compare(b.sequence, a.sequence),
-		cmp.Compare(a.id, b.id),
-		cmp.Compare(a.part, b.part),
-		cmp.Compare(a.doc, b.doc),
-	)
+	switch {
+	case a.whole != b.whole:
+		return cmp.Compare(b.whole, a.whole)
+	case a.score != b.score:
+		return cmp.Compare(b.score, a.score)
+	case a.time != b.time:
+		return cmp.Compare(b.time, a.time)
+	case a.sequence != b.sequence:
+		return cmp.Compare(b.sequence, a.sequence)
+	case a.id != b.id:
+		return cmp.Compare(a.id, b.id)
+	case a.part != b.part:
+		return cmp.Compare(a.part, b.part)
+	}
+	return cmp.Compare(a.doc, b.doc)
 }
 
 // topK keeps the first k candidates in a heap whose root is the last of them.
