@@ -5,14 +5,34 @@
 package docs
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/txtar"
 )
 
 //go:embed *.md
 var pages embed.FS
+
+// manual holds the manual pages, made from the commands by a test: the library that makes them costs every start half a millisecond.
+//
+//go:embed man.txtar
+var manual []byte
+
+// ManVersion stands in the manual pages for the version of the program.
+const ManVersion = "@VERSION@"
+
+// Manual returns the manual pages by file name, such as ctx-search.1.
+func Manual(version string) map[string][]byte {
+	all := map[string][]byte{}
+	for _, f := range txtar.Parse(manual).Files {
+		all[f.Name] = bytes.ReplaceAll(f.Data, []byte(ManVersion), []byte(version))
+	}
+	return all
+}
 
 // Topic describes one page.
 type Topic struct {

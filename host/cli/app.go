@@ -106,6 +106,7 @@ func (a *App) root() *cobra.Command {
 	root.SetVersionTemplate("ctx {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd: cmd, err: flagProblem(cmd, err)} })
 	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpTemplate(helpTemplate)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dataRoot, "data-root", "", "`path` of the data root (environment CTX_DATA_ROOT; default ~/.ctx)")
 	a.color = "auto"
@@ -124,7 +125,6 @@ func (a *App) root() *cobra.Command {
 	root.AddCommand(a.providerCommand())
 	root.SetHelpCommandGroupID(helpTitle)
 	root.SetCompletionCommandGroupID(helpTitle)
-	wrapHelp(root)
 	return root
 }
 

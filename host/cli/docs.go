@@ -3,10 +3,10 @@ package cli
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"github.com/agenthistory/ctx/docs"
 	"github.com/agenthistory/ctx/host/fault"
@@ -92,7 +92,6 @@ func (a *App) docsShow() *cobra.Command {
 	return cmd
 }
 
-// docsMan makes the manual pages from the commands themselves.
 func (a *App) docsMan() *cobra.Command {
 	var print, out string
 	cmd := &cobra.Command{Use: "man", Short: "Print a manual page, or write all of them to a folder", Args: noArguments}
@@ -100,35 +99,31 @@ func (a *App) docsMan() *cobra.Command {
 		if (print == "") == (out == "") {
 			return usage(cmd, "one of --print and --out is needed")
 		}
-		header := &doc.GenManHeader{Title: "CTX", Section: "1", Source: "ctx " + version, Manual: "ctx"}
-		root := cmd.Root()
-		root.DisableAutoGenTag = true
+		pages := docs.Manual(version)
 		if out != "" {
-			if err := os.MkdirAll(out, 0o755); err != nil {
-				return fault.Wrap(err, fault.ResourceUnavailable, "the folder %s cannot be made", quoteWord(out))
-			}
-			return doc.GenManTree(root, header, out)
+			return writeManual(out, pages)
 		}
-		page := manPage(root, strings.TrimSuffix(print, ".1"))
+		page := pages[strings.TrimSuffix(print, ".1")+".1"]
 		if page == nil {
 			return fault.New(fault.NotFound, "there is no manual page %s", quoteWord(print)).WithHint("ctx docs man --print ctx-search")
 		}
-		return doc.GenMan(page, header, a.Stdout)
+		_, err := a.Stdout.Write(page)
+		return err
 	}
 	cmd.Flags().StringVar(&print, "print", "", "print this `page`, for example ctx-search")
 	cmd.Flags().StringVar(&out, "out", "", "write all pages to this `folder`")
 	return cmd
 }
 
-// manPage finds the command whose page has a name, such as ctx-list-events.
-func manPage(cmd *cobra.Command, name string) *cobra.Command {
-	if strings.ReplaceAll(cmd.CommandPath(), " ", "-") == name {
-		return cmd
-	}
-	for _, inner := range cmd.Commands() {
-		if page := manPage(inner, name); page != nil && !inner.Hidden {
-			return page
+func writeManual(dir string, pages map[string][]byte) error {
+	err := os.MkdirAll(dir, 0o755)
+	for name, text := range pages {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o644)
 		}
+	}
+	if err != nil {
+		return fault.Wrap(err, fault.ResourceUnavailable, "the manual pages cannot be written: %v", err)
 	}
 	return nil
 }

@@ -1,16 +1,22 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
 
 	"github.com/agenthistory/ctx/docs"
 )
@@ -38,6 +44,34 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// So are the manual pages.
+func TestManual(t *testing.T) {
+	const path = "../../docs/man.txtar"
+	a := &App{Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}
+	root, dir, day := a.root(), t.TempDir(), time.Time{}
+	root.DisableAutoGenTag = true
+	header := &doc.GenManHeader{Section: "1", Source: "ctx " + docs.ManVersion, Manual: "ctx", Date: &day}
+	if err := doc.GenManTree(root, header, dir); err != nil {
+		t.Fatal(err)
+	}
+	archive := &txtar.Archive{Comment: []byte("The manual pages, made from the commands: go test ./host/cli -run TestManual -update\n")}
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		text, read := os.ReadFile(filepath.Join(dir, f.Name()))
+		err = errors.Join(err, read)
+		text = bytes.Replace(text, []byte(`"`+day.Format("Jan 2006")+`"`), []byte(`""`), 1) // a page has no date: its version says more
+		archive.Files = append(archive.Files, txtar.File{Name: f.Name(), Data: text})
+	}
+	made := txtar.Format(archive)
+	if *update {
+		err = errors.Join(err, os.WriteFile(path, made, 0o644))
+	}
+	have, read := os.ReadFile(path)
+	if err = errors.Join(err, read); err != nil || !bytes.Equal(have, made) {
+		t.Errorf("docs/man.txtar is not what the commands say (%v); write it with -update", err)
+	}
+}
+
 func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	for _, inner := range cmd.Commands() {
 		if inner.Hidden || inner.Name() == "help" {
@@ -45,7 +79,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 		}
 		if inner.Runnable() && !inner.HasSubCommands() || inner.Name() == "docs" {
 			fmt.Fprintf(b, "\n## %s\n\n", inner.CommandPath())
-			text := inner.Long
+			text := paragraph(inner.Long)
 			if text == "" || inner.Parent().Name() == "completion" {
 				text = inner.Short
 			}

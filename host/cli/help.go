@@ -36,13 +36,24 @@ Flags of every command:
 More about one: {{.CommandPath}} COMMAND --help{{end}}
 `
 
+// helpTemplate is the library's template with long texts wrapped.
+const helpTemplate = `{{with .Long}}{{paragraph .}}
+
+{{else}}{{with .Short}}{{.}}
+
+{{end}}{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`
+
 func init() {
+	cobra.AddTemplateFunc("paragraph", paragraph)
 	cobra.AddTemplateFunc("alone", func(cmd *cobra.Command) bool { return cmd.Runnable() && !strings.HasSuffix(cmd.Use, onlyHolds) })
 	cobra.AddTemplateFunc("wrappedFlags", func(flags *pflag.FlagSet) string { return flags.FlagUsagesWrapped(helpWidth) })
 }
 
-// paragraph wraps a help text to the width of help.
+// paragraph wraps a help text to the width of help. One with indented lines, as those of the library have, is wrapped already.
 func paragraph(text string) string {
+	if strings.Contains(text, "\n\t") {
+		return strings.TrimSpace(text)
+	}
 	var lines []string
 	for block := range strings.SplitSeq(text, "\n\n") {
 		line := ""
@@ -56,12 +67,4 @@ func paragraph(text string) string {
 		lines = append(lines, line, "")
 	}
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
-}
-
-// wrapHelp wraps the long texts of a command and of those below it.
-func wrapHelp(cmd *cobra.Command) {
-	cmd.Long = paragraph(cmd.Long)
-	for _, inner := range cmd.Commands() {
-		wrapHelp(inner)
-	}
 }
