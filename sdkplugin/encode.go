@@ -204,7 +204,8 @@ func (p *batchPool) get() *[]byte {
 	return &b
 }
 
-func (p *batchPool) put(b *[]byte) {
+// Put takes a buffer back; with Get, which only batches of other makers ask for, it makes the pool a mem.BufferPool.
+func (p *batchPool) Put(b *[]byte) {
 	if cap(*b) > 4*flushBytes {
 		return
 	}
@@ -212,10 +213,4 @@ func (p *batchPool) put(b *[]byte) {
 	p.pool.Put(b)
 }
 
-// Get and Put make it a mem.BufferPool; the transport only calls Put.
-func (p *batchPool) Get(length int) *[]byte {
-	b := make([]byte, length)
-	return &b
-}
-
-func (p *batchPool) Put(b *[]byte) { p.put(b) }
+func (p *batchPool) Get(length int) *[]byte { return new(make([]byte, length)) }

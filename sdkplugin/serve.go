@@ -50,7 +50,8 @@ func Serve(p Provider) {
 			log.Error("no private directory for the socket", "error", err)
 			os.Exit(1)
 		}
-		go life.end(waitForHost(os.Getenv(HostPIDEnv)))
+		gone := waitForHost(os.Getenv(HostPIDEnv))
+		go func() { <-gone; life.stop("the host process is gone") }()
 		time.AfterFunc(firstConnect, func() { life.stopUnconnected("the host never connected") })
 	}
 	plugin.Serve(&plugin.ServeConfig{
@@ -114,13 +115,7 @@ func (l *lifetime) newServer(opts []grpc.ServerOption) *grpc.Server {
 	return s
 }
 
-// end stops the server as soon as gone is closed, so that plugin.Serve returns, and the process itself if a call does not give
-// up.
-func (l *lifetime) end(gone <-chan struct{}) {
-	<-gone
-	l.stop("the host process is gone")
-}
-
+// stop ends the server, so that plugin.Serve returns, and the process itself if a call does not give up.
 func (l *lifetime) stop(why string) {
 	l.once.Do(func() {
 		l.log.Debug("exiting", "reason", why)

@@ -321,7 +321,7 @@ func (w *SourceWriter) abandon(reason error) (over bool, broken error) {
 	over, broken = w.state == ended, w.err
 	w.fail(reason)
 	if w.batch != nil {
-		batches.put(w.batch)
+		batches.Put(w.batch)
 		w.batch, w.since = nil, time.Time{}
 	}
 	return over, broken

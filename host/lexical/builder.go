@@ -41,7 +41,8 @@ func (b *Builder) Add(text []byte, terms []Term, row Row) (doc uint32) {
 		if len(term.Value) == 0 || term.Field == Body || term.Field >= fieldCount {
 			continue
 		}
-		b.field(term.Field).note(doc, term.Field.key(term.Value))
+		key := term.Field.key(term.Value)
+		b.field(term.Field).count(doc, key, tokenHead(key))
 		used |= 1 << term.Field
 	}
 	for f := Body + 1; used>>f != 0; f++ {

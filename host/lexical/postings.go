@@ -63,24 +63,15 @@ func (f *fieldIndex) count(doc uint32, term []byte, head uint64) {
 	f.current = append(f.current, entry{term: id, frequency: 1})
 }
 
-// note marks that the current document has a term, however often.
-func (f *fieldIndex) note(doc uint32, term []byte) {
-	id := f.terms.intern(term, tokenHead(term))
-	info := &f.terms.infos[id]
-	if info.lastDoc == doc+1 {
-		return
-	}
-	info.lastDoc = doc + 1
-	info.docs++
-	f.current = append(f.current, entry{term: id, frequency: 1})
-}
-
 // endDocument files the entries of the current document.
 func (f *fieldIndex) endDocument(doc uint32) (length uint32) {
 	if len(f.current) == 0 {
 		return 0
 	}
 	for _, e := range f.current {
+		if f.field != Body {
+			e.frequency = 1 // however often
+		}
 		length += e.frequency
 		if e.frequency <= maxFrequency && e.term <= termMask {
 			f.appendWord(e.frequency<<frequencyShift | e.term)

@@ -136,6 +136,15 @@ func classify(err error) *Failure {
 	return &Failure{Class: Unreadable, Reason: "reading failed", cause: err}
 }
 
+// ClassOf returns the class of a *Failure, "" for any other error.
+func ClassOf(err error) string {
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		return ""
+	}
+	return failure.Class
+}
+
 // Work counts what was done, for tests that hold the package to its bounds. The zero Work is ready; a nil one counts nothing.
 // It may be shared by goroutines.
 type Work struct {

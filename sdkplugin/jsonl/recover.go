@@ -9,45 +9,38 @@ import (
 // MaxStarts is how many places of one damaged line are tried.
 const MaxStarts = 4096
 
-// Recovery is what came out of a damaged line.
-type Recovery struct {
-	Records int // objects handed out
-	// Torn is the offset in the line of the first byte that belongs to no record, -1 if there is none. A value that is no
-	// object counts as torn from its first byte.
-	Torn int
-}
-
 // Recover reads the objects of a complete line that is not one JSON object: two records without a line feed between them, or
 // the stub of an interrupted write with a whole record behind it. Values are read one after another. Where none can be read,
 // reading goes on at the next `{"` that starts an object which known accepts, at most MaxStarts tries in the line. each gets
-// every object with its offset in the line; the value is valid until each returns. An error of each ends the recovery and is
-// returned with what was found before.
+// every object; the value is valid until each returns. An error of each ends the recovery.
+//
+// torn is the offset in the line of the first byte that belongs to no record, -1 if there is none. A value that is no object
+// counts as torn from its first byte.
 //
 // Two tries that read the same bytes lie inside each other, so a line is never read more often than values can nest.
-func Recover(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(offset int, record canonical.Value) error) (Recovery, error) {
-	found := Recovery{Torn: -1}
+func Recover(doc *canonical.Doc, line []byte, known func(canonical.Value) bool, each func(canonical.Value) error) (torn int, err error) {
+	torn = -1
 	starts := 0
 	for pos := skipSpace(line, 0); pos < len(line); pos = skipSpace(line, pos) {
 		n, err := doc.ParsePrefix(line[pos:])
 		if err != nil || !doc.Root().IsObject() {
-			if found.Torn < 0 {
-				found.Torn = pos
+			if torn < 0 {
+				torn = pos
 			}
 			if err == nil {
 				pos += n
 				continue
 			}
 			if pos, n = resume(doc, line, pos+1, known, &starts); pos < 0 {
-				return found, nil
+				return torn, nil
 			}
 		}
-		if err := each(pos, doc.Root()); err != nil {
-			return found, err
+		if err := each(doc.Root()); err != nil {
+			return torn, err
 		}
-		found.Records++
 		pos += n
 	}
-	return found, nil
+	return torn, nil
 }
 
 // resume returns the next place at or after from where a known object starts, and its length; -1 if there is none. The object
@@ -72,9 +65,4 @@ func resume(doc *canonical.Doc, line []byte, from int, known func(canonical.Valu
 	return -1, 0
 }
 
-func skipSpace(b []byte, pos int) int {
-	for pos < len(b) && (b[pos] == ' ' || b[pos] == '\t' || b[pos] == '\r' || b[pos] == '\n') {
-		pos++
-	}
-	return pos
-}
+func skipSpace(b []byte, pos int) int { return len(b) - len(bytes.TrimLeft(b[pos:], " \t\r\n")) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
-	"unicode/utf16"
 
 	"golang.org/x/sys/windows"
 )
@@ -118,14 +117,7 @@ func entryName(entry []byte) string {
 	for i := range units {
 		units[i] = binary.LittleEndian.Uint16(raw[2*i:])
 	}
-	name := utf16.Decode(units)
-	for i, at := 0, 0; i < len(name); i++ {
-		if name[i] == 0xfffd && units[at] != 0xfffd {
-			return "\xff"
-		}
-		at += utf16.RuneLen(name[i])
-	}
-	return string(name)
+	return windows.UTF16ToString(units)
 }
 
 func (w *walker) subdirectory(part *Tree, locator string, depth int) error {

@@ -210,8 +210,8 @@ func damaged(doc *canonical.Doc, line []byte, fault error, known func(canonical.
 			return -1, "more values than a line may hold", nil
 		}
 	}
-	recovery, err := jsonl.Recover(doc, line, known, func(_ int, v canonical.Value) error { return each(v) })
-	return recovery.Torn, "", err
+	torn, err = jsonl.Recover(doc, line, known, each)
+	return torn, "", err
 }
 
 // release gives back the memory of a document of many values.
