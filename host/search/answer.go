@@ -24,7 +24,8 @@ type Answer struct {
 	Expansions       []Expansion      `json:"expansions,omitempty"`
 	Explain          *Explanation     `json:"explain,omitempty"`
 
-	blank bool // an alternative without text was left out
+	blank   bool         // an alternative without text was left out
+	unknown []fieldValue // were read as words
 }
 
 // Filters repeats the resolved request.

@@ -139,6 +139,9 @@ func (a *Answer) Notes() []string {
 	if a.blank {
 		notes = append(notes, "A query or term without text counts for nothing")
 	}
+	for _, f := range a.unknown {
+		notes = append(notes, fmt.Sprintf("There is no %s %q, so %s:%s was searched as words", f.name, f.value, f.name, f.value))
+	}
 	for _, c := range a.Corrections {
 		notes = append(notes, fmt.Sprintf("No event holds the word %q; %q was searched in its place", c.Word, c.Used))
 	}

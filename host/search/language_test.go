@@ -123,6 +123,24 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
+// What looks like a field and cannot be one is searched as words, and the answer says so.
+func TestUnknownFieldValue(t *testing.T) {
+	t.Parallel()
+	a := fixture.New(t)
+	a.Publish(t, speech())
+	for query, note := range map[string]string{
+		`role:"boss" connection`: `There is no role "boss", so role:boss was searched as words`,
+		"role:user connection":   "",
+		"other:nope connection":  "",
+		"provider: connection":   "",
+	} {
+		notes := answer(t, a, Request{Query: query, Events: true}).Notes()
+		if found := slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, "There is no ") }); found != (note != "") || found && !slices.Contains(notes, note) {
+			t.Errorf("%s: %q", query, notes)
+		}
+	}
+}
+
 // A word that many others begin with stands for the most frequent of them, and the answer says so.
 func TestExpansionBound(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,7 @@ type reading struct {
 	prefixes []string
 	groups   [][][]byte // what they stand for
 	fields   []fieldValue
+	unknown  []fieldValue // providers and roles that do not exist: words
 	set      *lexical.Set // documents that may pass, with conditions only
 	tests    *tests       // what only the stored text can tell; nil: nothing
 }
@@ -74,6 +75,7 @@ type item struct {
 	raw          string
 	field, value string
 	quoted       bool
+	unknown      bool // field:value whose value does not exist
 }
 
 func (i *item) phrase() phrase {
@@ -100,6 +102,9 @@ func read(text string, allowed operators, provider func(string) bool) *reading {
 		switch it.op {
 		case 0:
 			rd.text = append(rd.text, it.raw)
+			if it.unknown {
+				rd.unknown = append(rd.unknown, fieldValue{it.field, it.value})
+			}
 		case opPhrase:
 			rd.text = append(rd.text, it.value)
 			rd.phrases = append(rd.phrases, it.phrase())
@@ -165,8 +170,10 @@ func lex(text string, provider func(string) bool) []item {
 		}
 		switch {
 		case it.op != opField:
-		case it.field == "provider" && !provider(it.value), it.field == "role" && !isRole(it.value), strings.HasPrefix(it.value, "//"), !it.quoted && it.value[0] == '"':
+		case strings.HasPrefix(it.value, "//"), !it.quoted && it.value[0] == '"':
 			it.op = 0
+		case it.field == "provider" && !provider(it.value), it.field == "role" && !isRole(it.value):
+			it.op, it.unknown = 0, true
 		}
 		items = append(items, it)
 		text = text[len(it.raw):]

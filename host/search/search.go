@@ -162,6 +162,9 @@ func (s *Service) answer(ctx context.Context, gen *core.Generation, q *query, st
 		return nil, err
 	}
 	a.Corrections, a.Relaxed, a.Expansions, a.blank = r.said.corrections, r.relaxed, r.said.expansions, q.blank
+	for _, rd := range r.said.readings {
+		a.unknown = append(a.unknown, rd.unknown...)
+	}
 	if q.req.Explain {
 		if a.Explain, err = r.explain(found.rows, a.Results); err != nil {
 			return nil, err
