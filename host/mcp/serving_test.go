@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -335,7 +336,11 @@ var update = flag.Bool("update", false, "write the golden transcript again")
 // What changes from run to run in a transcript.
 var volatile = regexp.MustCompile(`"(query_seconds|generated_at)":("[^"]*"|[0-9.e-]+)`)
 
-// TestTranscript replays a session with the server and compares every line. -update writes it again.
+// opaque is what a store of another revision spells otherwise: the generation and the cursors into it.
+var opaque = regexp.MustCompile(`"(generation_id|next_cursor)":"([^"]+)"`)
+
+// TestTranscript replays a session with the server and compares every line. -update writes it again. The recording has a name in angle
+// brackets for everything opaque, in answers and in the requests that repeat it.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("testdata", "transcript.txt")
@@ -344,15 +349,25 @@ func TestTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, server(small(t).Store))
+	var names, values []string // pairs for a replacer, in either direction
+	named := func(line string) string {
+		for _, m := range opaque.FindAllStringSubmatch(line, -1) {
+			if !slices.Contains(values, m[2]) {
+				name := fmt.Sprintf("<%s %d>", m[1], len(names)/2+1)
+				names, values = append(names, name, m[2]), append(values, m[2], name)
+			}
+		}
+		return strings.NewReplacer(values...).Replace(line)
+	}
 	var b strings.Builder
 	for line := range strings.Lines(string(recorded)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch request, sent := strings.CutPrefix(line, "-> "); {
 		case sent:
 			fmt.Fprintln(&b, line)
-			c.write(request)
+			c.write(strings.NewReplacer(names...).Replace(request))
 			if strings.Contains(request, `"id"`) {
-				fmt.Fprintf(&b, "<- %s", volatile.ReplaceAll(c.next(), []byte(`"$1":0`)))
+				fmt.Fprintf(&b, "<- %s", named(volatile.ReplaceAllString(string(c.next()), `"$1":0`)))
 			}
 		case !strings.HasPrefix(line, "<- "):
 			fmt.Fprintln(&b, line) // a comment
