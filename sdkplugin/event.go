@@ -1,8 +1,11 @@
 package sdkplugin
 
 import (
+	"fmt"
 	"time"
 	"unsafe"
+
+	"github.com/agenthistory/ctx/sdkplugin/canonical"
 )
 
 // Event types of the common vocabulary. The vocabulary is open: any other string is stored and shown unchanged, but only these
@@ -88,6 +91,26 @@ func Inline[T ~string | ~[]byte](v T) Value { return Value{Present: true, Bytes:
 
 // Pieces is a value that consists of pieces of Event.Structured, joined with LF.
 func Pieces(spans ...Span) Value { return Value{Present: true, Spans: spans} }
+
+// Append appends the bytes that the value stands for in an event of this structured content.
+func (v *Value) Append(dst, structured []byte) ([]byte, error) {
+	dst = append(dst, v.Bytes...)
+	for i, s := range v.Spans {
+		if i > 0 {
+			dst = append(dst, '\n')
+		}
+		piece := structured[s.Offset:][:s.Length]
+		if !s.Quoted {
+			dst = append(dst, piece...)
+			continue
+		}
+		var err error
+		if dst, err = canonical.Unquote(dst, piece); err != nil {
+			return nil, fmt.Errorf("span %d+%d is no string literal: %w", s.Offset, s.Length, err)
+		}
+	}
+	return dst, nil
+}
 
 func viewOf[T ~string | ~[]byte](v T) []byte {
 	if len(v) == 0 {

@@ -142,9 +142,8 @@ func (v *inventory) transcripts(index int, route sdkplugin.Route, home bool, ent
 func (v *inventory) add(route sdkplugin.Route, c candidate) (ok bool) {
 	if c.placed.flat {
 		root, records, err := v.rootOf(route.Path, c.locator)
-		var failure *jsonl.Failure
 		switch {
-		case errors.As(err, &failure) && failure.Class == jsonl.Vanished:
+		case jsonl.ClassOf(err) == jsonl.Vanished:
 		case err != nil:
 			v.Warn(c.route, c.locator, "unreadable", "the root session of an agent could not be read")
 			return false
@@ -243,9 +242,6 @@ func (v *inventory) oneEach(routes []sdkplugin.Route) {
 		}
 	}
 	v.found = slices.DeleteFunc(v.found, func(c candidate) bool { return c.dropped })
-	slices.SortStableFunc(v.found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.route, b.route), strings.Compare(a.locator, b.locator))
-	})
 }
 
 // newer tells whether a later path wins over an earlier one: the newest, then the longest, then the first.

@@ -328,21 +328,6 @@ func (m *mapper) bodyText() []byte {
 	if len(m.Event.Body.Spans) == 0 {
 		return m.Event.Body.Bytes
 	}
-	return appendPieces(nil, m.Event.Structured, m.Event.Body.Spans)
-}
-
-// appendPieces appends pieces of a structured value, joined with LF.
-func appendPieces(dst, structured []byte, spans []sdkplugin.Span) []byte {
-	for i, s := range spans {
-		if i > 0 {
-			dst = append(dst, '\n')
-		}
-		piece := structured[s.Offset : s.Offset+s.Length]
-		if !s.Quoted {
-			dst = append(dst, piece...)
-			continue
-		}
-		dst, _ = canonical.Unquote(dst, piece) // the writer made the literal
-	}
-	return dst
+	text, _ := m.Event.Body.Append(nil, m.Event.Structured) // the writer made the literals
+	return text
 }

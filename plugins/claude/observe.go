@@ -2,17 +2,14 @@ package claude
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
-
-// errUnclear has everything listed.
-var errUnclear = errors.New("the file alone does not tell")
 
 // Observe looks at one transcript again. Of a new one its place tells the session, where nothing but its place does.
 func (p *provider) Observe(_ context.Context, route sdkplugin.Route, known sdkplugin.Source) (sdkplugin.Source, error) {
@@ -34,8 +31,7 @@ func (p *provider) Observe(_ context.Context, route sdkplugin.Route, known sdkpl
 	}
 	if known.Locator != "" { // a route that is a transcript itself is listed without its sidecar
 		c.observed.sidecar, err = jsonl.Observe(route.Path, sidecarOf(c.placed.key, known.Locator), p.work)
-		var failure *jsonl.Failure
-		if c.observed.hasSidecar = err == nil; errors.As(err, &failure) && failure.Class == jsonl.Vanished {
+		if c.observed.hasSidecar = err == nil; jsonl.ClassOf(err) == jsonl.Vanished {
 			err = nil
 		}
 	}
@@ -50,7 +46,7 @@ func placeNew(route, locator string) (placed, error) {
 	parts := strings.Split(locator, "/")
 	shows := len(parts) == 2 || len(parts) > 3 && parts[2] == subagentsDir
 	if err == nil && home.IsDir() || !ok || !shows || p.flat || !p.key.valid() || !entered(false)(strings.Join(parts[:len(parts)-1], "/")) {
-		return placed{}, errUnclear
+		return placed{}, listing.ErrUnclear
 	}
 	return p, nil
 }

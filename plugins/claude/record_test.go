@@ -142,13 +142,14 @@ func factName(kind sdkplugin.FactKind) string {
 }
 
 func renderValue(e *sdkplugin.Event, v sdkplugin.Value) string {
-	switch {
-	case !v.Present:
+	if !v.Present {
 		return "<absent>"
-	case len(v.Spans) > 0:
-		return string(appendPieces(nil, e.Structured, v.Spans))
 	}
-	return string(v.Bytes)
+	text, err := v.Append(nil, e.Structured)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // renderCapture shows a value that is equal to the body as "body".

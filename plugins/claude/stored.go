@@ -142,7 +142,7 @@ func (m *mapper) fitAndGive(idx int) error {
 	}
 	observed := uint64(len(m.Event.Structured))
 	if len(m.Event.Body.Spans) > 0 {
-		m.text = appendPieces(m.text[:0], m.Event.Structured, m.Event.Body.Spans)
+		m.text, _ = m.Event.Body.Append(m.text[:0], m.Event.Structured)
 		m.Event.Body = sdkplugin.Inline(m.text)
 	}
 	length := uint64(len(m.Event.Body.Bytes))

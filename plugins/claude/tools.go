@@ -43,30 +43,10 @@ func (m *mapper) toolCall(b *block, idx int) error {
 	if len(m.parts) == 0 {
 		m.Event.Body = sdkplugin.Inline(callWithoutInput)
 	}
-	m.invoke(b, arguments)
+	if m.Call(b.str(idMember, callIDChannel), texts.View(b.str(nameMember, toolNameChannel)), arguments) {
+		m.MCP(b.mcp())
+	}
 	return m.fitAndGive(idx)
-}
-
-// invoke adds the invocation if the block names both its id and its tool.
-func (m *mapper) invoke(b *block, arguments sdkplugin.Capture) {
-	name := b.str(nameMember, toolNameChannel)
-	if len(name) > 0 {
-		m.setCallID(b.str(idMember, callIDChannel))
-	}
-	if m.Event.CallID == nil {
-		return
-	}
-	m.Invocation = sdkplugin.Invocation{Tool: texts.View(name), Arguments: arguments, StartedAt: m.at}
-	if server, tool := b.mcp(); server != nil {
-		m.Invocation.Protocol, m.Invocation.Server, m.Invocation.Tool = "mcp", texts.View(server), texts.View(tool)
-	}
-	m.Event.Invocation = &m.Invocation
-}
-
-// setCallID sets the id of a call.
-func (m *mapper) setCallID(id []byte) {
-	m.callID = id
-	m.SetCallID(id)
 }
 
 // toolResult gives the result of a call. What the client knows about version control goes to the first result of a record.
@@ -197,7 +177,7 @@ func (m *mapper) output(stored, content canonical.Value, callID []byte, idx int)
 	if len(m.parts) == 0 {
 		m.Event.Body = sdkplugin.Inline(resultWithoutText)
 	}
-	if m.setCallID(callID); m.Event.CallID == nil {
+	if m.callID = callID; !m.SetCallID(callID) {
 		return m.fitAndGive(idx)
 	}
 	m.Result = sdkplugin.Result{CompletedAt: m.at, SoleOutput: m.soleOutput}

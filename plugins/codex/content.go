@@ -200,10 +200,8 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	if u.left -= int64(n); u.left < 0 {
 		return 0, malformed("the compressed file unpacks to more than it may")
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		if classOf(err) == "" {
-			err = malformed("not readable as Zstandard")
-		}
+	if err != nil && !errors.Is(err, io.EOF) && jsonl.ClassOf(err) == "" {
+		err = malformed("not readable as Zstandard")
 	}
 	return n, err
 }
@@ -211,13 +209,4 @@ func (u *unpacked) Read(p []byte) (int, error) {
 // malformed is the failure of a file of which nothing can be trusted, in the form that readers pass on.
 func malformed(reason string) *jsonl.Failure {
 	return &jsonl.Failure{Class: string(sdkplugin.MalformedSource), Reason: reason}
-}
-
-// classOf returns the class of a failure, "" for any other error.
-func classOf(err error) string {
-	var failure *jsonl.Failure
-	if !errors.As(err, &failure) {
-		return ""
-	}
-	return failure.Class
 }

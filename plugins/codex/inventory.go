@@ -194,7 +194,7 @@ func (v *inventory) rollout(index int, locator string, seen jsonl.Observation) (
 			return true
 		}
 		h, err := v.head(c, packed(name))
-		switch class := classOf(err); {
+		switch class := jsonl.ClassOf(err); {
 		case class == jsonl.Vanished:
 			return true
 		case err == nil:
@@ -270,9 +270,6 @@ func (v *inventory) oneEach() error {
 		c.lost = true
 	}
 	v.found = slices.DeleteFunc(v.found, func(c *candidate) bool { return c.lost })
-	slices.SortStableFunc(v.found, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.route, b.route), strings.Compare(a.locator, b.locator))
-	})
 	return nil
 }
 

@@ -175,22 +175,14 @@ func (m *mapper) call(argsMember string, name canonical.Value, active bool) (tra
 		m.Event.Body = sdkplugin.Inline(m.text)
 	}
 	if exact {
-		m.invoke(id, tool, args)
+		m.Call(id, tool, m.arguments(args, 0))
+		// It is one of MCP only when the payload itself says so in three members; names are never split.
+		if m.doubled&mcpNames == 0 && m.payload.Get("protocol").StrEquals(mcp) {
+			m.MCP(m.payload.Get("server").Str(), m.payload.Get("tool").Str())
+		}
 		m.state.call(id, slices.Contains(execTools, tool) && m.Invocation.Protocol == "")
 	}
 	return transcript.Retained, m.give(sdkplugin.RoleAssistant, sdkplugin.ToolCall, sdkplugin.RoleAssistant)
-}
-
-// invoke adds the invocation. It is one of MCP only when the payload itself says so in three members; names are never split.
-func (m *mapper) invoke(id []byte, tool string, args canonical.Value) {
-	m.SetCallID(id)
-	m.Invocation = sdkplugin.Invocation{Tool: tool, StartedAt: m.Event.At}
-	server, mcpTool := m.payload.Get("server").Str(), m.payload.Get("tool").Str()
-	if m.payload.Get("protocol").StrEquals(mcp) && len(server) > 0 && len(mcpTool) > 0 && m.doubled&mcpNames == 0 {
-		m.Invocation.Protocol, m.Invocation.Server, m.Invocation.Tool = mcp, texts.View(server), texts.View(mcpTool)
-	}
-	m.Invocation.Arguments = m.arguments(args, 0)
-	m.Event.Invocation = &m.Invocation
 }
 
 // arguments captures a value that stands at a mark of the structured content.

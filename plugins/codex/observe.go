@@ -2,14 +2,11 @@ package codex
 
 import (
 	"context"
-	"errors"
 
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/jsonl"
+	"github.com/agenthistory/ctx/sdkplugin/listing"
 )
-
-// errUnclear has everything listed.
-var errUnclear = errors.New("the file alone does not tell")
 
 // Observe looks at one file again that has grown. What other files add to the observation of a rollout is as it was; other rollouts
 // depend on its beginning alone, so one that is shorter is left to a list of all.
@@ -19,7 +16,7 @@ func (p *provider) Observe(_ context.Context, route sdkplugin.Route, known sdkpl
 	case len(known.Anchor) == 0 && !rollout(known.Locator):
 		return sdkplugin.Source{}, nil
 	case known.Locator == "" || known.Format == promptFormat || packed(known.Locator) || known.Size < parentBytes || suffixOf(known.Observation) == nil:
-		return now, errUnclear
+		return now, listing.ErrUnclear
 	default:
 		parts, err := known.Anchor.Native(sessionNamespace, 1)
 		if err != nil {
@@ -32,7 +29,7 @@ func (p *provider) Observe(_ context.Context, route sdkplugin.Route, known sdkpl
 		return now, err
 	}
 	if seen.Size < known.Size || seen.FileID != known.FileID {
-		return now, errUnclear
+		return now, listing.ErrUnclear
 	}
 	now.Observation = append(seen.Token(), suffixOf(known.Observation)...)
 	now.Size, now.ModTimeNS = seen.Size, seen.MtimeNS

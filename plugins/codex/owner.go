@@ -206,7 +206,7 @@ func (a *ancestry) take() *inherited {
 		} else if err == nil {
 			err = a.scanner.Reader.Err()
 		}
-		if classOf(err) != string(sdkplugin.MalformedSource) {
+		if jsonl.ClassOf(err) != string(sdkplugin.MalformedSource) {
 			a.err = err
 		}
 		if s := a.mapper.state; err != nil || !more || len(a.queue) > 0 && !s.Others.belongTo(s.Owner.ID) {

@@ -6,7 +6,6 @@ import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
 	"github.com/agenthistory/ctx/sdkplugin/facts"
-	"github.com/agenthistory/ctx/sdkplugin/texts"
 	"github.com/agenthistory/ctx/sdkplugin/transcript"
 )
 
@@ -75,15 +74,6 @@ func (e *emitter) said(role string, text []byte, sequence uint64, at sdkplugin.I
 	}
 	e.draft(typ, role, sequence, at)
 	e.Event.Body = sdkplugin.Inline(text)
-}
-
-// called makes the draft a call, if both its id and its tool are known.
-func (e *emitter) called(id, tool []byte, arguments sdkplugin.Capture) {
-	if len(tool) == 0 || len(tool) > sdkplugin.MaxString || !e.SetCallID(id) {
-		return
-	}
-	e.Invocation = sdkplugin.Invocation{Tool: texts.View(tool), Arguments: arguments, StartedAt: e.Event.At}
-	e.Event.Invocation = &e.Invocation
 }
 
 // silent gives the draft of a result the empty text that it has; a capture cannot lean on a body that says nothing.

@@ -149,11 +149,6 @@ func whole(f *jsonl.File, limit uint64) ([]byte, error) {
 	return text, nil
 }
 
-func vanished(err error) bool {
-	var failure *jsonl.Failure
-	return errors.As(err, &failure) && failure.Class == jsonl.Vanished
-}
-
 // small returns what a description beside a history holds.
 func (l *library) small(route, locator string) ([]byte, error) {
 	f, err := jsonl.Open(route, locator, l.Work)

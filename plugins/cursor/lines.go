@@ -175,12 +175,8 @@ func (m *lines) call() error {
 	case !input.IsNull():
 		arguments = sdkplugin.Present(m.Pieces(m.Marks, false))
 	}
-	if !b.lostID && !b.lostName {
-		m.called(b.str("id"), b.str("name"), arguments)
-		server, tool := b.str("server"), b.str("tool")
-		if m.Event.Invocation != nil && b.v.Get("protocol").StrEquals("mcp") && len(server) > 0 && len(tool) > 0 && max(len(server), len(tool)) <= sdkplugin.MaxString {
-			m.Invocation.Protocol, m.Invocation.Server, m.Invocation.Tool = "mcp", texts.View(server), texts.View(tool)
-		}
+	if !b.lostID && !b.lostName && m.Call(b.str("id"), texts.View(b.str("name")), arguments) && b.v.Get("protocol").StrEquals("mcp") {
+		m.MCP(b.str("server"), b.str("tool"))
 	}
 	return m.give(&c)
 }

@@ -117,7 +117,7 @@ func (r *rows) call(t *tool) error {
 	j = member(j, "id", t.id)
 	j = append(member(j, "name", t.name), '}')
 	r.json, r.Event.Structured = j, j
-	r.called(t.id, t.name, present)
+	r.Call(t.id, texts.View(t.name), present)
 	return r.done()
 }
 

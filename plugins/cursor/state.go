@@ -60,7 +60,7 @@ func (l *library) ideState(ctx context.Context, index int, route sdkplugin.Route
 	}
 	seen, err := jsonl.Observe(route.Path, locator, l.Work)
 	if err != nil {
-		if vanished(err) {
+		if jsonl.ClassOf(err) == jsonl.Vanished {
 			return sdkplugin.RouteComplete, nil
 		}
 		l.Warn(index, locator, "unreadable", "the state of the editor cannot be looked at")

@@ -85,25 +85,11 @@ func validEvent(e *sdkplugin.Event) error {
 
 // text returns the bytes that a value stands for.
 func text(e *sdkplugin.Event, v *sdkplugin.Value) ([]byte, error) {
-	out := v.Bytes
-	for i, s := range v.Spans {
-		if i > 0 {
-			out = append(out, '\n')
-		}
-		piece := e.Structured[s.Offset:][:s.Length]
-		if !s.Quoted {
-			out = append(out, piece...)
-			continue
-		}
-		var err error
-		if out, err = canonical.Unquote(out, piece); err != nil {
-			return nil, fmt.Errorf("span %d+%d is no string literal: %w", s.Offset, s.Length, err)
-		}
+	out, err := v.Append(nil, e.Structured)
+	if err == nil && !utf8.Valid(out) {
+		err = fmt.Errorf("not UTF-8: %.80q", out)
 	}
-	if !utf8.Valid(out) {
-		return nil, fmt.Errorf("not UTF-8: %.80q", out)
-	}
-	return out, nil
+	return out, err
 }
 
 // What travelled, in the form in which the SDK checks it.

@@ -20,6 +20,9 @@ func Limits() *sdkplugin.ProviderLimits {
 	}
 }
 
+// ErrUnclear is the answer of an Observer that has everything listed.
+var ErrUnclear = errors.New("the file alone does not tell")
+
 // Listing is one inventory under way.
 type Listing struct {
 	Ctx         context.Context

@@ -3,6 +3,7 @@ package transcript
 import (
 	"github.com/agenthistory/ctx/sdkplugin"
 	"github.com/agenthistory/ctx/sdkplugin/canonical"
+	"github.com/agenthistory/ctx/sdkplugin/texts"
 )
 
 // MaxPieces is how many pieces of the structured content one text may consist of; a text of more travels by itself, because
@@ -82,4 +83,21 @@ func (d *Draft) SetCallID(id []byte) bool {
 	d.callID = sdkplugin.AppendUtf8(d.callID[:0], id)
 	d.Event.CallID = d.callID
 	return true
+}
+
+// Call makes the event a call if both its id and its tool are known, and tells whether it did.
+func (d *Draft) Call(id []byte, tool string, arguments sdkplugin.Capture) bool {
+	if tool == "" || len(tool) > sdkplugin.MaxString || !d.SetCallID(id) {
+		return false
+	}
+	d.Invocation = sdkplugin.Invocation{Tool: tool, Arguments: arguments, StartedAt: d.Event.At}
+	d.Event.Invocation = &d.Invocation
+	return true
+}
+
+// MCP names server and tool of a call whose record tells them apart. Names that are missing or too long leave it as it is.
+func (d *Draft) MCP(server, tool []byte) {
+	if len(server) > 0 && len(tool) > 0 && max(len(server), len(tool)) <= sdkplugin.MaxString {
+		d.Invocation.Protocol, d.Invocation.Server, d.Invocation.Tool = "mcp", texts.View(server), texts.View(tool)
+	}
 }

@@ -147,3 +147,26 @@ type everything struct{}
 
 func (everything) Known(canonical.Value) bool                     { return true }
 func (everything) Record(Place, canonical.Value) (Outcome, error) { return Outcome{}, nil }
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", sdkplugin.MaxString+1)
+	for _, bad := range [][2]string{{"", "run"}, {strings.Repeat("x", sdkplugin.MaxTypedKey), "run"}, {"c1", ""}, {"c1", long}} {
+		var d Draft
+		if d.Call([]byte(bad[0]), bad[1], sdkplugin.Capture{}) || d.Event.Invocation != nil || d.Event.CallID != nil {
+			t.Errorf("a call of an id of %d and a tool of %d bytes", len(bad[0]), len(bad[1]))
+		}
+	}
+	var d Draft
+	if !d.Call([]byte("c1"), "mcp__s__t", sdkplugin.Capture{}) || d.Event.Invocation.Tool != "mcp__s__t" {
+		t.Errorf("%+v", d.Event.Invocation)
+	}
+	for _, odd := range [][2]string{{"", "t"}, {"s", ""}, {long, "t"}, {"s", long}} {
+		if d.MCP([]byte(odd[0]), []byte(odd[1])); d.Invocation.Protocol != "" || d.Invocation.Tool != "mcp__s__t" {
+			t.Errorf("%+v", d.Invocation)
+		}
+	}
+	if d.MCP([]byte("s"), []byte("t")); d.Invocation.Protocol != "mcp" || d.Invocation.Server != "s" || d.Invocation.Tool != "t" {
+		t.Errorf("%+v", d.Invocation)
+	}
+}
