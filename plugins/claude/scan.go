@@ -45,20 +45,10 @@ func (s *scanner) scan(ctx context.Context, req *sdkplugin.ScanRequest, out sink
 	if err != nil {
 		return err
 	}
-	if err := out.Begin(mode); err != nil {
+	if now.transcript, err = s.Read(ctx, f, mode, &s.mapper, out); err != nil {
 		return err
 	}
-	if err := s.Map(ctx, f.Observation().Size, &s.mapper, out); err != nil {
-		return err
-	}
-	if now.transcript, err = f.Recheck(); err != nil {
-		return err
-	}
-	before := req.Counts.Retained
-	if mode == sdkplugin.ModeFull {
-		before = 0
-	}
-	return s.end(req, out, now, before+s.Retained > 0)
+	return s.end(req, out, now, s.HasEvents(req, mode))
 }
 
 // resume brings reader and mapper to the place behind the certified prefix. When the file is another one, the prefix is no

@@ -127,13 +127,7 @@ func (s *scanner) prompts(ctx context.Context, req *sdkplugin.ScanRequest, out t
 			mode, log.sessions = sdkplugin.ModeAppend, sessions
 		}
 	}
-	if err := out.Begin(mode); err != nil {
-		return err
-	}
-	if err := s.Map(ctx, maxContent, log, out); err != nil {
-		return err
-	}
-	seen, err := f.Recheck()
+	seen, err := s.Read(ctx, f, mode, log, out)
 	if err != nil {
 		return err
 	}

@@ -207,7 +207,7 @@ func (s *scanner) end(req *sdkplugin.ScanRequest, out transcript.Sink, c *conten
 	if ending.Observation = append(ending.Observation, suffix...); c.packed != nil || padded {
 		ending.Frontier = nil // the padding would count again when it is continued
 	}
-	if s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0 {
+	if s.HasEvents(req, mode) {
 		if err := m.declare(); err != nil {
 			return err
 		}

@@ -72,14 +72,8 @@ func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out
 	if err != nil {
 		return err
 	}
-	if err := out.Begin(mode); err != nil {
-		return err
-	}
-	if err := s.Map(ctx, f.Observation().Size, &s.lines, out); err != nil {
-		return err
-	}
 	now := *s.found
-	if now.seen, err = f.Recheck(); err != nil {
+	if now.seen, err = s.Read(ctx, f, mode, &s.lines, out); err != nil {
 		return err
 	}
 	var kept *frontierState
@@ -88,7 +82,7 @@ func (s *scanner) scanLines(ctx context.Context, req *sdkplugin.ScanRequest, out
 	}
 	ending := s.Ending(now.seen, frontierVersion, "", kept)
 	ending.Observation = s.lib.observation(&now)
-	return s.end(ctx, &s.lines.emitter, out, s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0, ending)
+	return s.end(ctx, &s.lines.emitter, out, s.HasEvents(req, mode), ending)
 }
 
 // resume brings reader and mapping behind the certified prefix. When that is no longer there both stand at the start and the

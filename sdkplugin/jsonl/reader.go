@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding"
 	"errors"
 	"hash"
 	"io"
@@ -52,7 +51,6 @@ type Reader struct {
 	line   Line
 	err    error
 	ended  bool
-	saved  []byte // digest state before a line that is too long
 	// buf[from:to] is read but not handed out, buf[from:seen] holds no line feed, buf[:summed] is in the digest.
 	buf                    []byte
 	from, to, seen, summed int
@@ -77,7 +75,7 @@ func (r *Reader) ResetStream(source io.Reader) {
 		buf, sum = make([]byte, firstBuffer), sha256.New()
 	}
 	sum.Reset()
-	*r = Reader{source: source, sum: sum, buf: buf, saved: r.saved[:0]}
+	*r = Reader{source: source, sum: sum, buf: buf}
 }
 
 func (r *Reader) rewind(f *File) {
@@ -260,12 +258,11 @@ func (r *Reader) take(end int) {
 // unfinished tail, the digest returns to the state before it.
 func (r *Reader) skipLong() bool {
 	r.digest(r.from)
-	state, err := r.sum.(encoding.BinaryAppender).AppendBinary(r.saved[:0])
+	before, err := r.sum.(hash.Cloner).Clone()
 	if err != nil {
 		r.err = &Failure{Class: Unreadable, Reason: "digest state", cause: err}
 		return false
 	}
-	r.saved = state
 	start, tail := r.base+uint64(r.from), uint64(r.to-r.from)
 	padding := true
 	for {
@@ -284,7 +281,9 @@ func (r *Reader) skipLong() bool {
 		r.base += uint64(r.to)
 		r.from, r.to, r.seen, r.summed = 0, 0, 0, 0
 		if r.ended || !r.read() {
-			return r.unskip(start, tail)
+			// The unfinished tail is no line: everything is as it was before it.
+			r.sum, r.ended, r.base, r.skipped = before, true, start, tail
+			return false
 		}
 		tail += uint64(r.to)
 	}
@@ -296,16 +295,6 @@ func (r *Reader) skipLong() bool {
 	r.line = Line{Kind: kind, Ordinal: r.lines, Start: start, Offset: start, Length: length}
 	r.lines++
 	return true
-}
-
-// unskip undoes skipLong at the end of the source.
-func (r *Reader) unskip(start, tail uint64) bool {
-	if err := r.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(r.saved); err != nil && r.err == nil {
-		r.err = &Failure{Class: Unreadable, Reason: "digest state", cause: err}
-	}
-	r.ended = true
-	r.base, r.skipped = start, tail
-	return false
 }
 
 // blank tells whether b is white space only.

@@ -117,6 +117,23 @@ func (s *Scanner) Map(ctx context.Context, end uint64, m Mapping, out Sink) erro
 	return s.Lines(ctx, end, out, func(line *jsonl.Line) error { return s.Line(line, m, out) })
 }
 
+// Read begins a source, maps what is left of its file and returns the observation that certifies it.
+func (s *Scanner) Read(ctx context.Context, f *jsonl.File, mode sdkplugin.Mode, m Mapping, out Sink) (jsonl.Observation, error) {
+	err := out.Begin(mode)
+	if err == nil {
+		err = s.Map(ctx, f.Observation().Size, m, out)
+	}
+	if err != nil {
+		return jsonl.Observation{}, err
+	}
+	return f.Recheck()
+}
+
+// HasEvents tells whether the source has events, those before an append included.
+func (s *Scanner) HasEvents(req *sdkplugin.ScanRequest, mode sdkplugin.Mode) bool {
+	return s.Retained > 0 || mode == sdkplugin.ModeAppend && req.Counts.Retained > 0
+}
+
 // Line maps one line.
 func (s *Scanner) Line(line *jsonl.Line, m Mapping, out Sink) error {
 	switch line.Kind {
