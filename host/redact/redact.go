@@ -15,12 +15,12 @@ type Redactor struct {
 
 // New returns a Redactor.
 func New() *Redactor {
-	return &Redactor{scanners: sync.Pool{New: func() any { return &scanner{ruleSet: rules()} }}}
+	return &Redactor{scanners: sync.Pool{New: func() any { return newScanner(rules()) }}}
 }
 
 // Text returns a text without its secrets.
 func (r *Redactor) Text(text string) string {
-	if r == nil || len(text) < least {
+	if r == nil || len(text) < 4 {
 		return text
 	}
 	out, changed := r.bytes([]byte(text))
@@ -34,7 +34,7 @@ func (r *Redactor) Text(text string) string {
 func (r *Redactor) bytes(text []byte) ([]byte, bool) {
 	s := r.scanners.Get().(*scanner)
 	defer r.scanners.Put(s)
-	found := s.scan(text)
+	found := s.scan(text, false)
 	if len(found) == 0 {
 		return text, false
 	}
@@ -46,12 +46,7 @@ func (r *Redactor) bytes(text []byte) ([]byte, bool) {
 func (r *Redactor) json(text []byte) (out []byte, cuts []cut) {
 	s := r.scanners.Get().(*scanner)
 	defer r.scanners.Put(s)
-	s.dry = true
-	s.scan(text) // escapes hide no keyword, and putting them aside costs a copy
-	if s.dry = false; !s.wanted {
-		return text, nil
-	}
-	found := s.scan(s.neutral(text))
+	found := s.scan(text, true)
 	if len(found) == 0 {
 		return text, nil
 	}
@@ -83,8 +78,12 @@ func (s *scanner) neutral(text []byte) []byte {
 	s.plain = append(s.plain[:0], text...)
 	for plain := s.plain; at >= 0 && at+1 < len(plain); at = bytes.IndexByte(plain, '\\') {
 		end := at + escapeLength(plain[at:])
-		last := byte(' ')
-		switch plain[at+1] {
+		letter, last := plain[at+1], byte(' ')
+		if letter == '\\' && end < len(plain) && (plain[end] == 'n' || plain[end] == 'r' || plain[end] == 't') { // JSON in JSON
+			letter = plain[end]
+			end++
+		}
+		switch letter {
 		case '"':
 			last = '"'
 		case 'n', 'r':

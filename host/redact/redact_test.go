@@ -3,6 +3,8 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -33,7 +35,7 @@ func TestText(t *testing.T) {
 		"AWS_ACCESS_KEY_ID=" + aws:                               "AWS_ACCESS_KEY_ID=[redacted:aws-access-token]",
 		"x\n" + aws + "\n":                                       "x\n[redacted:aws-access-token]\n",
 		"push with " + github + ", then":                         "push with [redacted:github-pat], then",
-		"(" + stripe + ")":                                       "(" + stripe + ")", // no rule ends at a bracket
+		"(" + stripe + ")":                                       "([redacted:stripe-access-token])",
 		"key: '" + stripe + "'":                                  "key: '[redacted:stripe-access-token]'",
 		"bot " + slack:                                           "bot [redacted:slack-bot-token]",
 		"Authorization: Bearer " + bearer:                        "Authorization: Bearer [redacted:jwt]",
@@ -166,7 +168,9 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Whatever a record holds: the text stays text, JSON stays JSON, nothing is found in what was redacted, and spans lie inside.
+var placeholder = regexp.MustCompile(`\[redacted:[a-z0-9-]+\]`)
+
+// Whatever a record holds: the text stays text, JSON stays JSON, what is no secret stays as it is, and spans lie inside.
 func FuzzEvent(f *testing.F) {
 	f.Add("login "+aws, "x\n"+private)
 	f.Add("password=\""+pass+"\"\\", "\\\"\n"+github)
@@ -195,47 +199,69 @@ func FuzzEvent(f *testing.F) {
 			if !utf8.ValidString(again) || again != text && !strings.Contains(again, "[redacted:") {
 				t.Fatalf("%q became %q", text, again)
 			}
+			kept, rest := placeholder.Split(again, -1), text
+			for i, piece := range kept {
+				at := strings.Index(rest, piece)
+				if i == len(kept)-1 {
+					at = strings.LastIndex(rest, piece)
+				}
+				if at < 0 || i == 0 && at > 0 || i == len(kept)-1 && at+len(piece) < len(rest) {
+					t.Fatalf("%q became %q: %q was not so", text, again, piece)
+				}
+				rest = rest[at+len(piece):]
+			}
 		}
 	})
 }
 
-// Rules are read one by one; together they are the whole rule set, and every one of them compiles.
+// first is three bytes that a keyword begins with, or it and what follows.
+func (k *keyword) first() uint64 { return k.bytes(0)[0] | k.bytes(1)[0]<<8 | k.bytes(2)[0]<<16 }
+
+// Rules are read one by one; together they are the whole rule set, and every one of them compiles and is found by its keywords.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	var file struct{ Rules []*rule }
-	if err := toml.Unmarshal([]byte(config.DefaultConfig), &file); err != nil {
-		t.Fatal(err)
+	var file struct {
+		Rules []struct {
+			rule
+			Path     string
+			Keywords []string
+		}
 	}
-	own := map[string]*rule{}
-	words := map[string]int{}
-	for _, bucket := range rules().buckets {
-		for _, k := range bucket {
-			for _, r := range k.rules {
-				r.built.Do(r.build)
-				own[r.ID] = r
-				words[r.ID]++
+	for _, source := range []string{config.DefaultConfig, "[[rules]]\n" + ownRules} {
+		if err := toml.Unmarshal([]byte(source), &file); err != nil {
+			t.Fatal(err)
+		}
+		if source == config.DefaultConfig && len(file.Rules) < 200 {
+			t.Errorf("only %d rules", len(file.Rules))
+		}
+		for i := range file.Rules {
+			want := &file.Rules[i]
+			for _, word := range want.Keywords {
+				var got *rule
+				low := strings.ToLower(word)
+				first := hash((&keyword{word: low, behind: follows[low]}).first())
+				for _, k := range rules().words[rules().places[first>>19]] {
+					if n := slices.IndexFunc(k.uses, func(u *use) bool { return u.ID == want.ID }); k.word == low && n >= 0 {
+						got = k.uses[n].rule
+					}
+				}
+				if got == nil {
+					t.Fatalf("rule %s is not found by %q", want.ID, word)
+				}
+				if got.once.Do(got.read); got.path != (want.Path != "") || got.path {
+					continue
+				}
+				got.judged.Do(got.judge)
+				if !strings.HasPrefix(got.Regex, strings.Split(want.Regex, ending)[0]) || got.Entropy != want.Entropy || got.least == 0 {
+					t.Errorf("rule %s was read as %+v", want.ID, got.Regex)
+				}
+				for j, x := range got.Allowlists {
+					if len(x.patterns) != len(x.Regexes) || len(x.patterns)+len(x.StopWords) == 0 {
+						t.Errorf("exception %d of %s is not ready", j, want.ID)
+					}
+				}
 			}
 		}
-	}
-	for _, r := range file.Rules {
-		got := own[r.ID]
-		switch {
-		case len(r.Keywords) == 0: // it looks at the names of files only
-			continue
-		case got == nil || got.Regex != r.Regex || got.Entropy != r.Entropy || len(got.Keywords) != words[r.ID]:
-			t.Errorf("rule %s was read as %+v", r.ID, got)
-			continue
-		case (got.pattern == nil) != (r.Path != ""):
-			t.Errorf("rule %s is not ready", r.ID)
-		}
-		for i, x := range got.Allowlists {
-			if r.Path == "" && (len(x.patterns) != len(x.Regexes) || len(x.patterns)+len(x.StopWords) == 0) {
-				t.Errorf("exception %d of %s is not ready", i, r.ID)
-			}
-		}
-	}
-	if len(own) < 200 {
-		t.Errorf("only %d rules", len(own))
 	}
 }
 

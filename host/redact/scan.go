@@ -3,42 +3,8 @@ package redact
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
-	"math/bits"
 	"slices"
 )
-
-const (
-	// least is the length of a run. A shorter value has not the entropy that the rule for values of any form asks for.
-	least = 12
-	// surely is the length from which a run counts without a digit.
-	surely = 20
-	// before is how far before a run the keyword of a prefix may begin, as in hvs.<run>.
-	before = 10
-	// farthest is how many bytes may lie between a keyword and the operator behind it, and lookback is farthest and a keyword.
-	farthest, lookback = 26, 44
-	// around is how much is read on both sides of a keyword that may stand anywhere near the secret.
-	around = 400
-)
-
-// far are what stands shortly before a secret whose keyword is further away, and how far: the first line of a private key, and a header in
-// a command.
-var far = []struct {
-	near []byte
-	back int
-}{{[]byte("-----"), 90}, {[]byte("earer "), 300}, {[]byte("asic "), 300}}
-
-// token tells the bytes of a run, value those that a secret may have besides.
-var token, value = classes()
-
-func classes() (token, value [256]bool) {
-	for c := range 256 {
-		letter := 'a' <= fold(byte(c)) && fold(byte(c)) <= 'z' && c < 0x80 && c >= 'A'
-		token[c] = letter || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '+'
-		value[c] = token[c] || c == '.' || c == '=' || c == '/'
-	}
-	return token, value
-}
 
 // finding is one secret in a text.
 type finding struct {
@@ -46,247 +12,285 @@ type finding struct {
 	rule     string
 }
 
-// hit is a keyword in a text.
-type hit struct {
-	at, end int
-	rules   []*rule
-}
-
 // scanner looks through texts, one at a time.
 type scanner struct {
 	*ruleSet
-	text   []byte
-	dry    bool // only to know whether a rule would be tried
-	wanted bool
-	hits   []hit
-	found  []finding
-	tried  []*rule // of this run
-	plain  []byte  // memory of neutral
+	text    []byte
+	escaped bool // it is JSON with escapes, that neutral has not seen
+	found   []finding
+	scans   int
+	until   []reached // by the number of a rule
+	plain   []byte    // memory of neutral
 }
 
-// scan returns the secrets of a text in order; none overlap.
-func (s *scanner) scan(text []byte) []finding {
-	s.text, s.wanted, s.hits, s.found = text, false, s.hits[:0], s.found[:0]
-	seen := 0
-	for at := 0; !(s.dry && s.wanted); {
-		from, to := nextRun(text, at)
-		if to == 0 {
-			break
+// reached is to where a rule has looked already in a scan.
+type reached struct{ scan, to int }
+
+func newScanner(set *ruleSet) *scanner {
+	return &scanner{ruleSet: set, until: make([]reached, set.count)}
+}
+
+// scan returns the secrets of a text in order; none overlap. JSON is only read without its escapes when a secret may be in it: they
+// hide no keyword.
+func (s *scanner) scan(text []byte, json bool) []finding {
+	s.text, s.escaped, s.found = text, json, s.found[:0]
+	s.scans++
+	seen := &s.seen
+	// Every other place is enough: a keyword is entered in the table as it looks from there. Eight bytes hold three such places.
+	for at := 0; at+2 < len(text); at += 6 {
+		var x uint64
+		if at+8 <= len(text) {
+			x = fold(binary.LittleEndian.Uint64(text[at:]))
+		} else {
+			var last [8]byte
+			copy(last[:], text[at:])
+			x = fold(binary.LittleEndian.Uint64(last[:]))
 		}
-		if at = to; !promising(text[from:to]) {
-			continue
+		if h := hash(x); seen[h>>20]>>(h>>14&63)&1 != 0 {
+			s.keywords(h, at)
 		}
-		begin := from // of all that may be the value
-		for begin > 0 && from-begin < around && value[text[begin-1]] && text[begin-1] != '=' {
-			begin--
+		if h := hash(x >> 16); seen[h>>20]>>(h>>14&63)&1 != 0 {
+			s.keywords(h, at+2)
 		}
-		name, given := s.given(begin)
-		back := from - before
-		if given {
-			back = name - lookback
-		}
-		for _, f := range far {
-			if bytes.Contains(text[max(0, from-before):from], f.near) {
-				back = from - f.back
-			}
-		}
-		s.lookFor(max(seen, back), to)
-		seen = to
-		if n := len(s.hits); n > 0 && s.hits[n-1].at >= begin-2*lookback {
-			s.run(begin, to, name, given)
+		if h := hash(x >> 32); seen[h>>20]>>(h>>14&63)&1 != 0 {
+			s.keywords(h, at+4)
 		}
 	}
 	return merge(s.found)
 }
 
-// nextRun returns the first run at or after a byte that begins one, or 0, 0. It looks at the last byte that a run would need first, so
-// that short words are passed over without being read.
-func nextRun(text []byte, at int) (from, to int) {
-	for at+least <= len(text) {
-		// Of the last eight bytes at once: is one of them below '+', as white space, quotes and brackets are?
-		low := ^(binary.LittleEndian.Uint64(text[at+least-8:])&0x7f7f7f7f7f7f7f7f + 0x5555555555555555) & 0x8080808080808080
-		if low != 0 {
-			at += least - bits.LeadingZeros64(low)/8
+// keywords tries the rules of the keywords that three bytes at a place may lead to.
+func (s *scanner) keywords(hash uint32, at int) {
+	words := s.words[s.places[hash>>19]]
+	for i := range words {
+		e := &words[i]
+		begin := at + e.offset
+		end := begin + len(e.word)
+		if begin < 0 || end > len(s.text) || (begins(s.text[begin:])|loose)&e.mask != e.prefix || !bytes.EqualFold(s.text[begin:end], []byte(e.word)) || !e.behind.in(s.text[end:]) {
 			continue
 		}
-		last := at + least - 1
-		for last >= at && token[text[last]] {
-			last--
-		}
-		if last >= at {
-			at = last + 1
-			continue
-		}
-		to = at + least
-		for to < len(text) && token[text[to]] {
-			to++
-		}
-		return at, to
-	}
-	return 0, 0
-}
-
-// promising tells runs that may be secrets: there are letters in it, and digits unless it is long.
-func promising(run []byte) bool {
-	digits, letters := 0, 0
-	for _, c := range run {
-		switch {
-		case c > '9' && c != '_':
-			letters++
-		case c >= '0':
-			digits++
-		}
-	}
-	return letters > 1 && (digits > 0 || len(run) >= surely)
-}
-
-// lookFor collects the keywords that begin in a range, and tries the rules whose matches begin with them.
-func (s *scanner) lookFor(from, to int) {
-	last := fold(s.text[from])
-	for at := from + 1; at < to; at++ {
-		c := fold(s.text[at])
-		n := s.bucket[int(last)<<8|int(c)]
-		if last = c; n == 0 {
-			continue
-		}
-		for _, k := range s.buckets[n] {
-			if s.has(k.rest, at+1) {
-				s.keyword(hit{at - 1, at + 1 + len(k.rest), k.rules})
-			}
+		for _, u := range e.uses {
+			s.near(u, begin, end)
 		}
 	}
 }
 
-func (s *scanner) has(rest []byte, at int) bool {
-	if at+len(rest) > len(s.text) {
+// begins returns the first four bytes of a text, or what there is.
+func begins(text []byte) (x uint32) {
+	if len(text) >= 4 {
+		return binary.LittleEndian.Uint32(text)
+	}
+	for i, c := range text {
+		x |= uint32(c) << (8 * i)
+	}
+	return x
+}
+
+// in tells that a text begins with what has to follow.
+func (f follower) in(text []byte) bool {
+	if len(text) < f.least {
 		return false
 	}
-	for i, c := range rest {
-		if fold(s.text[at+i]) != c {
+	for _, c := range text[:f.least] {
+		if !f.bytes[c] {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *scanner) keyword(h hit) {
-	open := false // a rule wants to see runs
-	for _, r := range h.rules {
-		if r.assigned {
-			open = true
-			continue
-		}
-		if r.once.Do(r.read); !r.anchored {
-			open = true
-			continue
-		}
-		if s.beginsAt(r, h.at) {
-			s.try(r, h.at-1, h.at+r.reach+2)
+// near tries a rule on the text around one of its keywords, if a secret may be there at all.
+func (s *scanner) near(u *use, at, end int) {
+	if u.named && !assigned(s.text[end:], s.escaped) {
+		return
+	}
+	if u.once.Do(u.read); u.path {
+		return
+	}
+	from, to := s.look(u, at, end)
+	if to == 0 {
+		return
+	}
+	if s.escaped {
+		s.text, s.escaped = s.neutral(s.text), false
+		if from, to = s.look(u, at, end); to == 0 {
+			return
 		}
 	}
-	if open {
-		s.hits = append(s.hits, h)
-	}
+	s.try(u.rule, max(0, from-margin), min(len(s.text), to+margin))
 }
 
-// beginsAt rules out most words that only look like a beginning, without an expression.
-func (s *scanner) beginsAt(r *rule, at int) bool {
-	if r.word && at > 0 && token[s.text[at-1]] && s.text[at-1] != '-' && (at < 2 || s.text[at-2] != '\\') {
-		return false
+// look returns the part of the text around a keyword where a secret may be, by a cheap look, or 0, 0. While there are escapes, it says
+// yes whenever it would without.
+func (s *scanner) look(u *use, at, end int) (from, to int) {
+	if u.may != nil {
+		size := u.may(u.rule, s.text[end:], s.escaped)
+		if size == 0 {
+			return 0, 0
+		}
+		return max(0, at-before), end + size
 	}
-	return r.begins == nil || slices.ContainsFunc(r.begins, func(begin []byte) bool { return bytes.HasPrefix(s.text[at:], begin) })
+	if s.escaped && u.blank {
+		return at, end
+	}
+	if !u.within {
+		from, to = max(0, at-u.reach), min(len(s.text), end+u.reach)
+		if !u.hasRun(s.text[from:to]) {
+			return 0, 0
+		}
+		return from, to
+	}
+	until := &s.until[u.number]
+	if until.scan == s.scans && at < until.to {
+		return 0, 0
+	}
+	if u.starts && at > 0 && wordByte(s.text[at-1]) && s.text[at-1] != '_' && !(s.escaped && bytes.IndexByte(s.text[max(0, at-6):at], '\\') >= 0) {
+		return 0, 0
+	}
+	from, to = at, at
+	for from > 0 && at-from < maxReach && u.alphabet[s.text[from-1]] {
+		from--
+	}
+	for to < len(s.text) && to-at < maxReach && u.alphabet[s.text[to]] {
+		to++
+	}
+	if to-from < u.least {
+		return 0, 0
+	}
+	if !s.escaped {
+		*until = reached{s.scans, to}
+	}
+	return from, to
 }
 
-// run tries the rules whose keywords stand in or before the value of a run. name is where the operator before the value is.
-func (s *scanner) run(begin, to, name int, given bool) {
-	end := to
-	for end < len(s.text) && end-to < around && value[s.text[end]] {
-		end++
+func wordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// hasRun tells that a text has as many bytes of the alphabet in a row as a secret needs. It looks at the last of them first, so most
+// are passed over.
+func (r *rule) hasRun(text []byte) bool {
+	for at := 0; at+r.least <= len(text); {
+		last := at + r.least - 1
+		for last >= at && r.alphabet[text[last]] {
+			last--
+		}
+		if last < at {
+			return true
+		}
+		at = last + 1
 	}
-	symbols, words := look(s.text[begin:end])
-	s.tried = s.tried[:0]
-	for i := len(s.hits) - 1; i >= 0 && s.hits[i].at >= begin-2*lookback; i-- {
-		h := &s.hits[i]
-		near := given && h.at < name && s.isName(h.end, name)
-		for _, r := range h.rules {
-			if r.anchored || r.assigned && !near || r.generic && words || slices.Contains(s.tried, r) {
-				continue
-			}
-			s.tried = append(s.tried, r)
-			if r.once.Do(r.read); math.Exp2(r.Entropy) > symbols {
-				continue
-			}
-			if r.assigned {
-				s.try(r, s.wordBegin(h.at), end+3)
-			} else {
-				s.try(r, h.at-around, end+around)
-			}
+	return false
+}
+
+// assigned tells that an operator may follow a keyword that is a part of a name.
+func assigned(text []byte, escaped bool) bool {
+	for _, c := range text[:min(len(text), 48)] {
+		if !name[c] {
+			return operator[c] || escaped && c == '\\'
 		}
 	}
+	return false
 }
 
-// wordBegin goes back to where the name begins that has a keyword in it: exceptions look at the whole name.
-func (s *scanner) wordBegin(at int) int {
-	for n := 0; n < 50 && at > 0 && (token[s.text[at-1]] || s.text[at-1] == '.'); n++ {
-		at--
+// mayAssign tells that behind a keyword there may be an operator and a value that is not letters alone and has some different bytes.
+func mayAssign(r *rule, text []byte, escaped bool) int {
+	at := 0
+	for at < len(text) && at < 24 && name[text[at]] {
+		at++
+	}
+	if escaped && at < len(text) && text[at] == '\\' {
+		return at + 1
+	}
+	if at == len(text) || !operator[text[at]] {
+		return 0
+	}
+	for n := 0; n < 12 && at < len(text) && (operator[text[at]] || space[text[at]]); n++ {
+		at++
+	}
+	if escaped && at < len(text) && text[at] == '\\' {
+		return at + 1
+	}
+	var seen [256]bool
+	symbols, letters := 0, true
+	for ; at < len(text) && at < farthest && r.alphabet[text[at]]; at++ {
+		c := text[at]
+		letters = letters && (wordByte(c) && c > '9' || c == '.' || c == '-')
+		if !seen[c] {
+			seen[c] = true
+			symbols++
+		}
+	}
+	if letters || symbols < r.symbols {
+		return 0
 	}
 	return at
 }
 
-// given tells that an operator stands before a value, and where it is.
-func (s *scanner) given(at int) (operator int, ok bool) {
-	for steps := 0; at > 0 && steps <= 10; steps++ {
-		at--
-		switch s.text[at] {
-		case '=', '>', ':', ',', '|':
-			return at, true
-		case ' ', '\t', '\n', '\r', '"', '\'', '`':
-		default:
-			return 0, false
-		}
+// mayFollow tells that what follows a keyword and white space is long enough.
+func mayFollow(r *rule, text []byte, escaped bool) int {
+	at := 0
+	for at < min(len(text), 3) && (text[at] == ' ' || text[at] == '\t') {
+		at++
 	}
-	return 0, false
+	if escaped && at < len(text) && text[at] == '\\' {
+		return at + 1
+	}
+	n := at
+	for n < len(text) && n < farthest && r.alphabet[text[n]] {
+		n++
+	}
+	if at == 0 || n-at < r.least {
+		return 0
+	}
+	return n
 }
 
-// isName tells that nothing but a name lies between a keyword and an operator.
-func (s *scanner) isName(from, to int) bool {
-	if to-from > farthest {
-		return false
-	}
-	for _, c := range s.text[min(from, to):to] {
-		if !token[c] && !bytes.ContainsRune([]byte(". \t\r\n'\"\\"), rune(c)) {
-			return false
+// mayBeUser tells that what follows :// has an @ before its path.
+func mayBeUser(_ *rule, text []byte, _ bool) int {
+	colon := false
+	for i, c := range text[:min(len(text), 200)] {
+		switch {
+		case c == '@' && colon:
+			return i
+		case c == ':':
+			colon = true
+		case c <= ' ' || c == '@' || c == '/' || c == '"' || c == '\'':
+			return 0
 		}
 	}
-	return true
+	return 0
 }
 
-// look counts the different bytes of a value. words: letters alone, which the rule for values of any form makes an exception of.
-func look(text []byte) (symbols float64, words bool) {
-	var seen [256]bool
-	words = true
-	for _, c := range text {
-		if !seen[c] {
-			seen[c] = true
-			symbols++
-			words = words && (c == '-' || c == '.' || c > '9' && c != '=')
-		}
+// mayBeOption tells that a user and a password may follow -u, --user or --proxy-user.
+func mayBeOption(_ *rule, text []byte, escaped bool) int {
+	rest := bytes.TrimPrefix(text[:min(len(text), 200)], []byte("ser"))
+	if len(rest) == 0 || rest[0] != ' ' && rest[0] != '=' && rest[0] != '\t' && !(escaped && rest[0] == '\\') || bytes.IndexByte(rest, ':') < 0 {
+		return 0
 	}
-	return symbols, words
+	return min(len(text), 200)
 }
 
-// try runs a rule over a part of the text.
+// mayGoOn tells that a word which every secret of some rules needs follows their keyword.
+func mayGoOn(r *rule, text []byte, _ bool) int {
+	if !bytes.Contains(bytes.ToLower(text[:min(len(text), farthest)]), []byte(goesOn[r.ID])) {
+		return 0
+	}
+	if r.ID == "private-key" {
+		return min(len(text), maxReach)
+	}
+	return min(len(text), farthest)
+}
+
+// try runs a rule over a part of the text. What touches a cut edge of the part is not taken: there the expression does not see all.
 func (s *scanner) try(r *rule, from, to int) {
-	if s.dry {
-		s.wanted = true
-		return
-	}
-	if r.built.Do(r.build); r.pattern == nil {
-		return
-	}
-	from, to = max(0, from), min(to, len(s.text))
+	r.built.Do(r.build)
 	part := s.text[from:to]
 	for _, m := range r.pattern.FindAllSubmatchIndex(part, -1) {
+		if m[0] == 0 && from > 0 || m[1] == len(part) && to < len(s.text) {
+			continue
+		}
+		r.judged.Do(r.judge)
 		secret := [2]int{m[0], m[1]}
 		for g := 1; g < len(m)/2; g++ {
 			if m[2*g] >= 0 && m[2*g] < m[2*g+1] && (r.SecretGroup == 0 || r.SecretGroup == g) {
@@ -294,14 +298,11 @@ func (s *scanner) try(r *rule, from, to int) {
 				break
 			}
 		}
-		if r.anchored && secret[0] == 0 && from > 0 {
-			secret[0] = 1 // without a group of its own: the byte before the match is none of it
+		text, begin := part[secret[0]:secret[1]], from+m[0]
+		for n := 0; r.isNamed && n < longestName && begin > 0 && (wordByte(s.text[begin-1]) || s.text[begin-1] == '.' || s.text[begin-1] == '-'); n++ {
+			begin--
 		}
-		text := part[secret[0]:secret[1]]
-		if r.Entropy > 0 && entropy(text) <= r.Entropy {
-			continue
-		}
-		if s.allowed(r, text, part[m[0]:m[1]], from+m[0]) {
+		if r.Entropy > 0 && entropy(text) <= r.Entropy || s.allowed(r, text, s.text[begin:from+m[1]], begin) {
 			continue
 		}
 		s.found = append(s.found, finding{from + secret[0], from + secret[1], r.ID})
@@ -328,7 +329,7 @@ func merge(found []finding) []finding {
 		if n := len(out); n > 0 && f.from < out[n-1].to {
 			last := &out[n-1]
 			last.to = max(last.to, f.to)
-			if last.rule == generic {
+			if telling(f.rule) > telling(last.rule) {
 				last.rule = f.rule
 			}
 			continue
