@@ -4,13 +4,18 @@ package sdkplugin
 
 import (
 	"os"
+	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
 )
 
-// privateFiles makes the socket accessible to its owner only, whatever the directory it lies in.
-func privateFiles() { syscall.Umask(0o077) }
+// prepareProcess makes the socket accessible to its owner only, whatever the directory it lies in, and lets the process live on when it
+// logs to a host that has died: the signal would end it before it has removed its files.
+func prepareProcess() {
+	syscall.Umask(0o077)
+	signal.Ignore(syscall.SIGPIPE)
+}
 
 // waitForHost returns a channel that is closed when the host process is gone.
 //

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// privateFiles has nothing to do: the channel is loopback with certificates.
-func privateFiles() {}
+// prepareProcess has nothing to do: the channel is loopback with certificates.
+func prepareProcess() {}
 
 // waitForHost returns a channel that is closed when the host process is gone.
 func waitForHost(hostPID string) <-chan struct{} {

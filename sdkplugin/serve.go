@@ -40,7 +40,7 @@ func Serve(p Provider) {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(gcPercent)
 	}
-	privateFiles()
+	prepareProcess()
 	log := hclog.New(&hclog.LoggerOptions{
 		Output: os.Stderr, JSONFormat: true, Level: logLevel(os.Getenv(LogLevelEnv)),
 	})
