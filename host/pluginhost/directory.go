@@ -4,12 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/agenthistory/ctx/sdkplugin/leftover"
 )
 
-// directoryName starts the names of private directories; the host's process id to the base 36 and a random part follow.
+// directoryName starts the names of private directories.
 const directoryName = "ctxplugin-"
 
 // socketRoom is what go-plugin and the plugin add to the path of a private directory. The whole path of a unix socket may have
@@ -19,32 +19,17 @@ const (
 	longestPath = 103
 )
 
-// privateDir makes the directory for the socket of one plugin, which only the user can enter.
-func privateDir() (string, error) {
-	pattern := directoryName + strconv.FormatInt(int64(os.Getpid()), 36) + "-"
-	dir, err := os.MkdirTemp("", pattern)
-	if err != nil || len(dir)+socketRoom <= longestPath || runtime.GOOS == "windows" {
-		return dir, err
-	}
-	_ = os.Remove(dir)
-	return os.MkdirTemp("/tmp", pattern)
-}
-
 var sweepOnce sync.Once
 
-// sweep removes the private directories of hosts that were killed. Those of other users can not be removed.
-func sweep(parent string) {
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return
+// privateDir makes the directory for the socket of one plugin, and takes away those of hosts that were killed.
+func privateDir() (string, error) {
+	dir, err := leftover.Mkdir("", directoryName)
+	if err == nil && len(dir)+socketRoom > longestPath && runtime.GOOS != "windows" {
+		_ = os.Remove(dir)
+		dir, err = leftover.Mkdir("/tmp", directoryName)
 	}
-	for _, entry := range entries {
-		rest, ours := strings.CutPrefix(entry.Name(), directoryName)
-		number, random, more := strings.Cut(rest, "-")
-		pid, err := strconv.ParseInt(number, 36, 32)
-		if !ours || !more || strings.Trim(random, "0123456789") != "" || err != nil || pid <= 0 || !entry.IsDir() || alive(int(pid)) {
-			continue
-		}
-		_ = os.RemoveAll(filepath.Join(parent, entry.Name()))
+	if err == nil {
+		sweepOnce.Do(func() { go leftover.Sweep(filepath.Dir(dir), directoryName) })
 	}
+	return dir, err
 }

@@ -69,7 +69,6 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Plugin, error) {
 		stderr: stderr, process: newProcess(command, l.environment(), dir, stderr),
 	}
 	p.life, p.doom = context.WithCancelCause(context.Background())
-	sweepOnce.Do(func() { go sweep(filepath.Dir(dir)) })
 	began := time.Now()
 	if err := p.start(ctx, l.Version); err != nil {
 		p.Close()

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agenthistory/ctx/sdkplugin/leftover"
 )
 
 // ends tells whether a process disappears. A zombie that nobody waits for counts as gone.
@@ -70,7 +72,7 @@ func TestNoPluginOutlivesItsHost(t *testing.T) {
 				t.Error("the plugin is an orphan")
 			}
 			_ = host.Wait()
-			sweep(filepath.Dir(dir))
+			leftover.Sweep(filepath.Dir(dir), directoryName)
 			if _, err := os.Stat(dir); err == nil {
 				t.Error("the next host leaves the directory of the killed one")
 			}
@@ -91,35 +93,5 @@ func TestTheWholeGroupEnds(t *testing.T) {
 	if !ends(child) {
 		_ = syscall.Kill(child, syscall.SIGKILL)
 		t.Error("the child is still there")
-	}
-}
-
-func TestSweepTakesOnlyWhatIsLeftOver(t *testing.T) {
-	t.Parallel()
-	parent := t.TempDir()
-	dead := exec.Command(executable(t), "-test.run=^$")
-	if err := dead.Run(); err != nil {
-		t.Fatal(err)
-	}
-	number := func(pid int) string { return strconv.FormatInt(int64(pid), 36) }
-	left := directoryName + number(dead.Process.Pid) + "-1"
-	keep := []string{directoryName + number(os.Getpid()) + "-1", directoryName + "-1", directoryName + "!!-1", "other-" + number(dead.Process.Pid) + "-1"}
-	for _, name := range append(keep, left) {
-		if err := os.MkdirAll(filepath.Join(parent, name, "inside"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	linked := filepath.Join(parent, directoryName+number(dead.Process.Pid)+"-2")
-	if err := os.Symlink(filepath.Join(parent, keep[0]), linked); err != nil {
-		t.Fatal(err)
-	}
-	sweep(parent)
-	for _, name := range keep {
-		if _, err := os.Stat(filepath.Join(parent, name, "inside")); err != nil {
-			t.Errorf("%s was taken", name)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(parent, left)); err == nil {
-		t.Errorf("%s was left", left)
 	}
 }

@@ -14,6 +14,3 @@ func (guard) attach(*os.Process) {}
 
 // endGroup kills every process of the group. After the leader was waited for, its number stays taken while others are left.
 func (guard) endGroup(leader *os.Process) { _ = syscall.Kill(-leader.Pid, syscall.SIGKILL) }
-
-// alive tells whether a process exists, be it somebody else's.
-func alive(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }

@@ -1,7 +1,6 @@
 package pluginhost
 
 import (
-	"errors"
 	"os"
 	"sync"
 	"syscall"
@@ -56,18 +55,6 @@ func (g *guard) endGroup(*os.Process) {
 		windows.CloseHandle(g.job)
 		g.job = 0
 	}
-}
-
-// alive tells whether a process exists. One that may not be looked at does.
-func alive(pid int) bool {
-	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
-	if err != nil {
-		return errors.Is(err, windows.ERROR_ACCESS_DENIED)
-	}
-	defer windows.CloseHandle(process)
-	var code uint32
-	const stillActive = 259
-	return windows.GetExitCodeProcess(process, &code) != nil || code == stillActive
 }
 
 const memoryInterval = 250 * time.Millisecond

@@ -9,18 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/agenthistory/ctx/sdkplugin"
+	"github.com/agenthistory/ctx/sdkplugin/leftover"
 )
 
 const (
-	copyName   = "copy.db"
-	dirPattern = "ctx-sqlitesnap-%d-" // with the process that made it
-	tries      = 3
+	copyName = "copy.db"
+	dirName  = "ctx-sqlitesnap-"
+	tries    = 3
 )
 
 // linger is how long a copy stays behind its last snapshot: a provider reads one session after the other.
@@ -58,7 +57,7 @@ func shareCopy(ctx context.Context, path string, seen files, limit int64) (*priv
 	if free, err := freeSpace(os.TempDir()); err == nil && uint64(total)+uint64(total)/8 > free {
 		return nil, sdkplugin.Fail(sdkplugin.Unreadable, "the database can only be read as a copy, and there is no room for %d MiB", total>>20)
 	}
-	dir, err := os.MkdirTemp("", fmt.Sprintf(dirPattern, os.Getpid()))
+	dir, err := leftover.Mkdir("", dirName)
 	if err != nil {
 		return nil, sdkplugin.Fail(sdkplugin.Unreadable, "no private directory for a copy of the database")
 	}
@@ -175,29 +174,5 @@ func (c *privateCopy) remove() { _ = os.RemoveAll(c.dir) } // what is left, a la
 // sweepOnce removes copies that a process left behind when it crashed, and sees to those of this one.
 var sweepOnce = sync.OnceFunc(func() {
 	sdkplugin.AtExit(removeCopies)
-	sweep(os.TempDir())
+	leftover.Sweep(os.TempDir(), dirName)
 })
-
-func sweep(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		var pid int
-		if n, _ := fmt.Sscanf(e.Name(), dirPattern, &pid); n != 1 || !e.IsDir() || strings.Count(e.Name(), "-") != 3 || alive(pid) {
-			continue
-		}
-		_ = os.RemoveAll(filepath.Join(dir, e.Name()))
-	}
-}
-
-// alive tells whether a process exists; when in doubt it does.
-func alive(pid int) bool {
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return false
-	}
-	defer p.Release()
-	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
-}

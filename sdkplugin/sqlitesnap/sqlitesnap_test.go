@@ -533,22 +533,6 @@ func TestCopies(t *testing.T) { // alone: it ends as the process does
 	if _, err := os.Stat(last.copy.dir); !errors.Is(err, os.ErrNotExist) && runtime.GOOS != "windows" {
 		t.Error("a copy survives the process", err)
 	}
-
-	swept := t.TempDir()
-	names := []string{
-		fmt.Sprintf(dirPattern+"1", w.cmd.Process.Pid), // ended
-		fmt.Sprintf(dirPattern+"2", os.Getpid()), "ctx-sqlitesnap-x-3", "ctx-other-1-4",
-	}
-	for _, name := range names {
-		if err := os.Mkdir(filepath.Join(swept, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sweep(swept)
-	entries, _ := os.ReadDir(swept)
-	if len(entries) != 3 {
-		t.Errorf("%v", entries)
-	}
 }
 
 // TestUnwritableFolder: a log whose index nobody may make.
