@@ -1,6 +1,7 @@
 package sdkplugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,24 +83,18 @@ const (
 
 // complete fills in what an author may leave out.
 func complete(d *DescribeResponse) {
-	orElse := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
 	d.SdkVersion = Version
-	orElse(&d.CliName, strings.ReplaceAll(d.Id, "_", "-"))
-	orElse(&d.DisplayName, d.CliName)
+	d.CliName = cmp.Or(d.CliName, strings.ReplaceAll(d.Id, "_", "-"))
+	d.DisplayName = cmp.Or(d.DisplayName, d.CliName)
 	for _, f := range d.Formats {
-		orElse(&f.Leaf, f.Name)
-		orElse(&f.ParserRevision, d.ParserRevision)
+		f.Leaf, f.ParserRevision = cmp.Or(f.Leaf, f.Name), cmp.Or(f.ParserRevision, d.ParserRevision)
 		f.IdentityVersion = max(f.IdentityVersion, 1)
 	}
 	for _, l := range d.Locations {
-		orElse(&l.Slot, l.Role)
+		l.Slot = cmp.Or(l.Slot, l.Role)
 	}
 	if d.Root != nil {
-		orElse(&d.Root.Expander, "exact_source")
+		d.Root.Expander = cmp.Or(d.Root.Expander, "exact_source")
 	}
 }
 

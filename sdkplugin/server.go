@@ -88,10 +88,10 @@ func (s *server) Inventory(req *historyv1.InventoryRequest, stream grpc.ServerSt
 	} else {
 		err = s.provider.Inventory(ctx, in, out)
 	}
-	if err != nil {
-		return callError(ctx, err)
+	if err == nil {
+		err = out.finish()
 	}
-	if err := out.finish(); err != nil {
+	if err != nil {
 		return callError(ctx, err)
 	}
 	return nil

@@ -96,7 +96,7 @@ func (e *Event) validResult() error {
 }
 
 func validFact(f *Fact) error {
-	switch limit := f.limit(); {
+	switch limit := f.Limit(); {
 	case f.Kind < FactSessionCWD || f.Kind > FactProviderDisposition:
 		return fmt.Errorf("kind %d", f.Kind)
 	case f.Value == "":
@@ -109,7 +109,8 @@ func validFact(f *Fact) error {
 	return nil
 }
 
-func (f *Fact) limit() int {
+// Limit is the longest value of the kind in bytes.
+func (f *Fact) Limit() int {
 	if f.Kind == FactFile {
 		return MaxFileFact
 	}

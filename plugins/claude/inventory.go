@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -232,7 +231,7 @@ func (v *inventory) oneEach(routes []sdkplugin.Route) {
 			continue
 		}
 		loser, same := winner, v.found[i].observed.transcript.SameFile(v.found[winner].observed.transcript)
-		if same || !newer(v.found[i].observed.transcript, v.found[winner].observed.transcript) {
+		if same || !v.found[i].observed.transcript.Newer(v.found[winner].observed.transcript) {
 			best[id], loser = winner, i
 		}
 		v.found[loser].dropped = true
@@ -242,9 +241,4 @@ func (v *inventory) oneEach(routes []sdkplugin.Route) {
 		}
 	}
 	v.found = slices.DeleteFunc(v.found, func(c candidate) bool { return c.dropped })
-}
-
-// newer tells whether a later path wins over an earlier one: the newest, then the longest, then the first.
-func newer(later, earlier jsonl.Observation) bool {
-	return cmp.Or(cmp.Compare(later.MtimeNS, earlier.MtimeNS), cmp.Compare(later.Size, earlier.Size)) > 0
 }

@@ -278,14 +278,10 @@ func (c *candidate) better(winner *candidate) bool {
 	if n := cmp.Compare(c.complete, winner.complete); n != 0 {
 		return n > 0
 	}
-	rank := func(c *candidate) int {
-		if packed(c.path()) {
-			return 1
-		}
-		return 0
+	if loses := packed(c.path()); loses != packed(winner.path()) {
+		return !loses
 	}
-	n := cmp.Or(cmp.Compare(rank(c), rank(winner)), strings.Compare(c.path(), winner.path()))
-	return n < 0
+	return c.path() < winner.path()
 }
 
 // count counts the complete lines of a copy; one that cannot be read has none.

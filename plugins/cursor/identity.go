@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"math"
 	"slices"
@@ -139,7 +140,7 @@ func appendJCS(dst []byte, v canonical.Value) []byte {
 		for element := range v.Elems {
 			dst = append(appendJCS(dst, element), ',')
 		}
-		return closed(dst, '[', ']')
+		return closed(dst, ']')
 	case canonical.Object:
 		type member struct {
 			key   []byte
@@ -161,16 +162,14 @@ func appendJCS(dst []byte, v canonical.Value) []byte {
 		for _, m := range members {
 			dst = append(appendJCS(append(canonical.AppendString(dst, m.key), ':'), m.value), ',')
 		}
-		return closed(dst, '{', '}')
+		return closed(dst, '}')
 	}
 	return canonical.AppendValue(dst, v)
 }
 
-func closed(dst []byte, open, close byte) []byte {
-	if last := len(dst) - 1; dst[last] != open {
-		dst = dst[:last]
-	}
-	return append(dst, close)
+// closed ends a list whose items have a comma behind them.
+func closed(dst []byte, bracket byte) []byte {
+	return append(bytes.TrimSuffix(dst, []byte(",")), bracket)
 }
 
 // appendFloat writes a number as JavaScript does. What no 64-bit float can hold keeps its digits.

@@ -269,7 +269,7 @@ func (f *found) beats(old *found) bool {
 	if f.store == ideState {
 		return f.head.updated > old.head.updated
 	}
-	return cmp.Or(cmp.Compare(f.seen.MtimeNS, old.seen.MtimeNS), cmp.Compare(f.seen.Size, old.seen.Size)) > 0
+	return f.seen.Newer(old.seen)
 }
 
 // choose decides from which store each session is taken.

@@ -224,7 +224,7 @@ func appendArguments(j, body []byte) []byte {
 		j = append(append(canonical.AppendString(j, p.key), ':'), canonical.AppendString(nil, p.value)...)
 		j = append(j, ',')
 	}
-	return closed(j, '{', '}')
+	return closed(j, '}')
 }
 
 var userRole = []byte(`"` + sdkplugin.RoleUser + `"`)

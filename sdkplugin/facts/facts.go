@@ -88,14 +88,10 @@ func (c *Collector) Settle() {
 // Add appends one fact. Empty values and values beyond the host's limits are passed over, as is everything behind the first fact
 // too many.
 func (c *Collector) Add(kind sdkplugin.FactKind, value []byte) {
-	limit := sdkplugin.MaxString
-	if kind == sdkplugin.FactFile {
-		limit = sdkplugin.MaxFileFact
+	fact := sdkplugin.Fact{Kind: kind, Value: texts.View(value)}
+	if len(value) > 0 && len(value) <= fact.Limit() && len(c.List) <= sdkplugin.MaxFacts {
+		c.List = append(c.List, fact)
 	}
-	if len(value) == 0 || len(value) > limit || len(c.List) > sdkplugin.MaxFacts {
-		return
-	}
-	c.List = append(c.List, sdkplugin.Fact{Kind: kind, Value: texts.View(value)})
 }
 
 // AddValue appends a string, or each string of an array.

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -199,6 +200,11 @@ func (o Observation) AppendToken(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(o.MtimeNS))
 	dst = binary.BigEndian.AppendUint64(dst, o.Device)
 	return binary.BigEndian.AppendUint64(dst, o.FileID)
+}
+
+// Newer tells whether a file of the same content is the newer one: by its time, then by its length.
+func (o Observation) Newer(p Observation) bool {
+	return cmp.Or(cmp.Compare(o.MtimeNS, p.MtimeNS), cmp.Compare(o.Size, p.Size)) > 0
 }
 
 // SameFile tells whether both observations are of one file, whatever its size and time.

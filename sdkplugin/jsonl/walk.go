@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,15 +58,8 @@ type Tree struct {
 // Run walks the tree. A route that is missing or is no directory, a bound that is exceeded (both *Failure) and a cancelled
 // context are errors. Files and directories that disappear during the walk are left out.
 func (w Walk) Run(ctx context.Context) (*Tree, error) {
-	withDefault := func(bound *int, value int) {
-		if *bound <= 0 {
-			*bound = value
-		}
-	}
-	withDefault(&w.MaxDirectories, MaxDirectories)
-	withDefault(&w.MaxDepth, MaxDepth)
-	withDefault(&w.MaxFiles, MaxFiles)
-	withDefault(&w.MaxEntries, MaxEntries)
+	w.MaxDirectories, w.MaxDepth = cmp.Or(w.MaxDirectories, MaxDirectories), cmp.Or(w.MaxDepth, MaxDepth)
+	w.MaxFiles, w.MaxEntries = cmp.Or(w.MaxFiles, MaxFiles), cmp.Or(w.MaxEntries, MaxEntries)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	run := walker{Walk: w, ctx: ctx, stop: stop, extra: make(chan struct{}, min(runtime.GOMAXPROCS(0), 8)-1)}

@@ -1,6 +1,7 @@
 package sqlitesnap
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -68,13 +69,7 @@ func Open(ctx context.Context, path string, options Options) (*Snapshot, error) 
 			return nil, err
 		}
 	}
-	orElse := func(n *int64, value int64) {
-		if *n <= 0 {
-			*n = value
-		}
-	}
-	orElse(&options.MaxValue, defaultValue)
-	orElse(&options.MaxCopy, defaultCopy)
+	options.MaxValue, options.MaxCopy = cmp.Or(options.MaxValue, defaultValue), cmp.Or(options.MaxCopy, defaultCopy)
 	sweepOnce()
 	if !registerReadOnly() {
 		return nil, sdkplugin.Fail(sdkplugin.Internal, "the engine takes no file system")
