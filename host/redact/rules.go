@@ -183,12 +183,12 @@ var rules = sync.OnceValue(index)
 
 // looks are the cheap looks behind a keyword that some rules have.
 var looks = map[string]func(r *rule, behind []byte, escaped bool) int{
-	generic: mayAssign, "password": mayAssign, "private-key": mayGoOn, "curl-auth-header": mayGoOn, "curl-auth-user": mayGoOn,
+	generic: mayAssign, "password": mayAssign, "private-key": mayBeKey, "curl-auth-header": mayGoOn, "curl-auth-user": mayGoOn,
 	"bearer-token": mayFollow, "basic-authorization": mayFollow, "url-password": mayBeUser, "option-password": mayBeOption,
 }
 
-// goesOn is what mayGoOn looks for: the end of a first line, --header or -H, --user or -u.
-var goesOn = map[string]string{"private-key": "key", "curl-auth-header": "-h", "curl-auth-user": "-u"}
+// goesOn is what mayGoOn looks for: --header or -H, --user or -u.
+var goesOn = map[string]string{"curl-auth-header": "-h", "curl-auth-user": "-u"}
 
 // index takes the rule set apart, once a process. The tables of the rules are left as they are, but for their keywords.
 func index() *ruleSet {

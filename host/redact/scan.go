@@ -19,15 +19,16 @@ type scanner struct {
 	escaped bool // it is JSON with escapes, that neutral has not seen
 	found   []finding
 	scans   int
-	until   []reached // by the number of a rule
-	plain   []byte    // memory of neutral
+	windows []window // by the number of a rule
+	pending []*rule  // those that have one
+	plain   []byte   // memory of neutral
 }
 
-// reached is to where a rule has looked already in a scan.
-type reached struct{ scan, to int }
+// window is a part of the text where a rule is to be tried, in one scan.
+type window struct{ scan, from, to int }
 
 func newScanner(set *ruleSet) *scanner {
-	return &scanner{ruleSet: set, until: make([]reached, set.count)}
+	return &scanner{ruleSet: set, windows: make([]window, set.count)}
 }
 
 // scan returns the secrets of a text in order; none overlap. JSON is only read without its escapes when a secret may be in it: they
@@ -56,6 +57,10 @@ func (s *scanner) scan(text []byte, json bool) []finding {
 			s.keywords(h, at+4)
 		}
 	}
+	for _, r := range s.pending {
+		s.try(r, s.windows[r.number].from, s.windows[r.number].to)
+	}
+	s.pending = s.pending[:0]
 	return merge(s.found)
 }
 
@@ -117,7 +122,18 @@ func (s *scanner) near(u *use, at, end int) {
 			return
 		}
 	}
-	s.try(u.rule, max(0, from-margin), min(len(s.text), to+margin))
+	from, to = max(0, from-margin), min(len(s.text), to+margin)
+	w := &s.windows[u.number]
+	switch {
+	case w.scan != s.scans:
+		s.pending = append(s.pending, u.rule)
+	case from <= w.to && to >= w.from: // one after the other would be read many times where keywords are dense
+		w.from, w.to = min(w.from, from), max(w.to, to)
+		return
+	default:
+		s.try(u.rule, w.from, w.to)
+	}
+	*w = window{s.scans, from, to}
 }
 
 // look returns the part of the text around a keyword where a secret may be, by a cheap look, or 0, 0. While there are escapes, it says
@@ -140,8 +156,7 @@ func (s *scanner) look(u *use, at, end int) (from, to int) {
 		}
 		return from, to
 	}
-	until := &s.until[u.number]
-	if until.scan == s.scans && at < until.to {
+	if w := s.windows[u.number]; w.scan == s.scans && at < w.to-margin {
 		return 0, 0
 	}
 	if u.starts && at > 0 && wordByte(s.text[at-1]) && s.text[at-1] != '_' && !(s.escaped && bytes.IndexByte(s.text[max(0, at-6):at], '\\') >= 0) {
@@ -156,9 +171,6 @@ func (s *scanner) look(u *use, at, end int) (from, to int) {
 	}
 	if to-from < u.least {
 		return 0, 0
-	}
-	if !s.escaped {
-		*until = reached{s.scans, to}
 	}
 	return from, to
 }
@@ -276,10 +288,27 @@ func mayGoOn(r *rule, text []byte, _ bool) int {
 	if !bytes.Contains(bytes.ToLower(text[:min(len(text), farthest)]), []byte(goesOn[r.ID])) {
 		return 0
 	}
-	if r.ID == "private-key" {
-		return min(len(text), maxReach)
-	}
 	return min(len(text), farthest)
+}
+
+// mayBeKey tells where a private key ends, at the first last line that is far enough behind the first.
+func mayBeKey(_ *rule, text []byte, _ bool) int {
+	text = text[:min(len(text), maxReach)]
+	first := bytes.Index(bytes.ToUpper(text[:min(len(text), 120)]), []byte("KEY"))
+	if first < 0 {
+		return 0
+	}
+	for at := min(len(text), first+len("KEY-----")+64); ; {
+		next := bytes.Index(text[at:], []byte("-----"))
+		if next < 0 {
+			return 0
+		}
+		at += next
+		if last := text[at-len("KEY BLOCK") : at]; bytes.EqualFold(last, []byte("KEY BLOCK")) || bytes.EqualFold(last[len(" BLOCK"):], []byte("KEY")) {
+			return at + len("-----")
+		}
+		at++
+	}
 }
 
 // try runs a rule over a part of the text. What touches a cut edge of the part is not taken: there the expression does not see all.
