@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/agenthistory/ctx/sdkplugin"
@@ -136,12 +137,9 @@ func (m *mapper) without(member string) (canonical.Value, error) {
 		if string(key) == member {
 			continue
 		}
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		text = append(append(canonical.AppendString(text, key), ':'), v.Raw()...)
+		text = append(append(append(canonical.AppendString(text, key), ':'), v.Raw()...), ',')
 	}
-	if err := m.inner.Parse(append(text, '}')); err != nil {
+	if err := m.inner.Parse(append(bytes.TrimSuffix(text, []byte(",")), '}')); err != nil {
 		return canonical.Value{}, err
 	}
 	return m.inner.Root(), nil

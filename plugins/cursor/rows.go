@@ -111,11 +111,12 @@ func (r *rows) call(t *tool) error {
 		j = canonical.AppendValue(j, arguments)
 		r.Event.Body = r.Between(from, len(j), false)
 		present = sdkplugin.Present(r.Event.Body)
+		j = append(j, ',')
 	} else {
 		r.Event.Body = sdkplugin.Inline(callWithoutInput)
 	}
 	j = member(j, "id", t.id)
-	j = append(member(j, "name", t.name), '}')
+	j = closed(member(j, "name", t.name), '}')
 	r.json, r.Event.Structured = j, j
 	r.Call(t.id, texts.View(t.name), present)
 	return r.done()
@@ -132,14 +133,17 @@ func (r *rows) output(t *tool) error {
 		text = t.result.Str()
 	}
 	capture := sdkplugin.SameAsBody()
-	from := len(comma(j)) + len(`"result":`)
+	const result = `"result":`
+	from := len(j) + len(result)
 	switch {
 	case text != nil:
-		j = canonical.AppendString(append(comma(j), `"result":`...), text)
+		j = canonical.AppendString(append(j, result...), text)
 		r.Event.Body = r.Between(from, len(j), true)
+		j = append(j, ',')
 	case !t.result.IsNull():
-		j = canonical.AppendValue(append(comma(j), `"result":`...), t.result)
+		j = canonical.AppendValue(append(j, result...), t.result)
 		r.Event.Body = r.Between(from, len(j), false)
+		j = append(j, ',')
 	default:
 		capture = sdkplugin.Capture{}
 		r.Event.Body = sdkplugin.Inline(resultWithoutText)
@@ -147,25 +151,19 @@ func (r *rows) output(t *tool) error {
 	if text != nil && len(text) == 0 {
 		capture = r.silent()
 	}
-	j = append(member(j, "status", []byte(t.status)), '}')
+	j = closed(member(j, "status", []byte(t.status)), '}')
 	r.json, r.Event.Structured = j, j
 	r.returned(t.id, t.status, capture, sdkplugin.Present(r.Whole()))
 	return r.done()
 }
 
+// member writes a member with a comma behind it, if there is a text.
 func member(j []byte, name string, text []byte) []byte {
 	if len(text) == 0 {
 		return j
 	}
-	j = append(append(append(comma(j), '"'), name...), `":`...)
-	return canonical.AppendString(j, text)
-}
-
-func comma(j []byte) []byte {
-	if j[len(j)-1] == '{' {
-		return j
-	}
-	return append(j, ',')
+	j = append(append(append(j, '"'), name...), `":`...)
+	return append(canonical.AppendString(j, text), ',')
 }
 
 // count tells what became of the row.

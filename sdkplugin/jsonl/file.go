@@ -35,7 +35,8 @@ func Open(route, name string, work *Work) (*File, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	work.fileOpened()
+	work = work.counted()
+	work.FilesOpened.Add(1)
 	return &File{handle: handle, route: route, name: name, opened: seen, work: work}, nil
 }
 
@@ -48,7 +49,7 @@ func Observe(route, name string, work *Work) (Observation, error) {
 	if err != nil {
 		return Observation{}, classify(err)
 	}
-	work.fileObserved()
+	work.counted().FilesObserved.Add(1)
 	return seen, nil
 }
 
@@ -69,7 +70,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 		p = p[:left]
 	}
 	n, err := f.handle.ReadAt(p, offset)
-	f.work.bytesRead(n)
+	f.work.BytesRead.Add(uint64(n))
 	if err == nil && short {
 		err = io.EOF
 	}
@@ -152,29 +153,8 @@ type Work struct {
 	FilesOpened, BytesRead, DirectoriesRead, FilesObserved atomic.Uint64
 }
 
-func (w *Work) fileOpened() {
-	if w != nil {
-		w.FilesOpened.Add(1)
-	}
-}
-
-func (w *Work) fileObserved() {
-	if w != nil {
-		w.FilesObserved.Add(1)
-	}
-}
-
-func (w *Work) directoryRead() {
-	if w != nil {
-		w.DirectoriesRead.Add(1)
-	}
-}
-
-func (w *Work) bytesRead(n int) {
-	if w != nil && n > 0 {
-		w.BytesRead.Add(uint64(n))
-	}
-}
+// counted is the work itself, or one that nobody looks at.
+func (w *Work) counted() *Work { return cmp.Or(w, new(Work)) }
 
 // Observation is what distinguishes one state of a file from another: size in bytes, modification time in nanoseconds since
 // 1970, device and file number (volume serial and file index on Windows).

@@ -59,6 +59,7 @@ type Tree struct {
 // context are errors. Files and directories that disappear during the walk are left out.
 func (w Walk) Run(ctx context.Context) (*Tree, error) {
 	w.MaxDirectories, w.MaxDepth = cmp.Or(w.MaxDirectories, MaxDirectories), cmp.Or(w.MaxDepth, MaxDepth)
+	w.Work = w.Work.counted()
 	w.MaxFiles, w.MaxEntries = cmp.Or(w.MaxFiles, MaxFiles), cmp.Or(w.MaxEntries, MaxEntries)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -111,7 +112,7 @@ func (w *walker) enter(depth int) error {
 	if depth > w.MaxDepth {
 		return beyond("directories nested deeper than %d", w.MaxDepth)
 	}
-	w.Work.directoryRead()
+	w.Work.DirectoriesRead.Add(1)
 	return w.merge(Tree{Directories: 1})
 }
 
@@ -172,6 +173,7 @@ func beyond(format string, args ...any) error {
 // called by several goroutines at a time, its bytes are valid until it returns; a file that cannot be read is passed over.
 func Heads(ctx context.Context, route string, entries []Entry, limit int, work *Work, each func(place int, head []byte)) error {
 	const least = 64 // entries that are worth a goroutine
+	work = work.counted()
 	parts := min(runtime.GOMAXPROCS(0), 1+len(entries)/least)
 	var readers sync.WaitGroup
 	for part := range parts {
@@ -182,8 +184,8 @@ func Heads(ctx context.Context, route string, entries []Entry, limit int, work *
 			buf := make([]byte, limit)
 			for place := from; place < to && ctx.Err() == nil; place++ {
 				if n, err := r.read(entries[place].Locator, buf); err == nil {
-					work.fileOpened()
-					work.bytesRead(n)
+					work.FilesOpened.Add(1)
+					work.BytesRead.Add(uint64(n))
 					each(place, buf[:n])
 				}
 			}

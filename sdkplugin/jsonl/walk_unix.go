@@ -72,7 +72,7 @@ func (w *walker) entry(part *Tree, dir int, prefix string, entry fs.DirEntry, de
 			part.trouble(locator, err)
 			return nil
 		}
-		w.Work.fileObserved()
+		w.Work.FilesObserved.Add(1)
 		part.Entries = append(part.Entries, Entry{locator, seen})
 	case fs.ModeDir:
 		if w.Descend != nil && !w.Descend(locator) {

@@ -99,7 +99,7 @@ func (w *walker) entry(part *Tree, entry []byte, volume uint64, prefix string, d
 	}
 	written := binary.LittleEndian.Uint64(entry[infoWritten:])
 	filetime := windows.Filetime{LowDateTime: uint32(written), HighDateTime: uint32(written >> 32)}
-	w.Work.fileObserved()
+	w.Work.FilesObserved.Add(1)
 	part.Entries = append(part.Entries, Entry{locator, Observation{
 		Size:    binary.LittleEndian.Uint64(entry[infoSize:]),
 		MtimeNS: filetime.Nanoseconds(),
