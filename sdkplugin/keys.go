@@ -94,6 +94,14 @@ func AppendUtf8[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return appendLP(append(dst, tagUtf8), s)
 }
 
+// AppendOptional appends text, or Null for none.
+func AppendOptional(dst []byte, s string) []byte {
+	if s == "" {
+		return AppendNull(dst)
+	}
+	return AppendUtf8(dst, s)
+}
+
 func AppendU64(dst []byte, n uint64) []byte { return appendFixed(dst, tagU64, n) }
 
 // AppendList opens a list; exactly n keys must be appended next.

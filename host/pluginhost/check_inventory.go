@@ -12,7 +12,6 @@ const (
 
 // inventoryCheck follows an inventory: sources, then exactly one end that agrees with them.
 type inventoryCheck struct {
-	routes int
 	narrow bool // only changed files were asked for
 	most   uint64
 	total  uint64
@@ -25,8 +24,7 @@ func newInventoryCheck(req *historyv1.InventoryRequest) *inventoryCheck {
 	if most == 0 || most > sdkplugin.MaxSources {
 		most = sdkplugin.MaxSources
 	}
-	n := len(req.GetRoutes())
-	return &inventoryCheck{routes: n, narrow: len(req.GetChanged()) > 0, most: most, counts: make([]uint64, n)}
+	return &inventoryCheck{narrow: len(req.GetChanged()) > 0, most: most, counts: make([]uint64, len(req.GetRoutes()))}
 }
 
 func (c *inventoryCheck) message(m *historyv1.InventoryMessage) error {
@@ -57,8 +55,8 @@ func (c *inventoryCheck) message(m *historyv1.InventoryMessage) error {
 
 func (c *inventoryCheck) source(s *historyv1.Source) error {
 	switch {
-	case int(s.GetRoute()) >= c.routes:
-		return brokenf("a source of route %d of %d", s.GetRoute(), c.routes)
+	case int(s.GetRoute()) >= len(c.counts):
+		return brokenf("a source of route %d of %d", s.GetRoute(), len(c.counts))
 	case len(s.GetAnchor()) == 0 || len(s.GetAnchor()) > longestAnchor:
 		return brokenf("an anchor of %d bytes", len(s.GetAnchor()))
 	case s.GetFormat() == "" || len(s.GetFormat()) > sdkplugin.MaxLabel:
@@ -75,8 +73,8 @@ func (c *inventoryCheck) source(s *historyv1.Source) error {
 }
 
 func (c *inventoryCheck) checkEnd(end *historyv1.InventoryEnd) error {
-	if len(end.GetRoutes()) != c.routes {
-		return brokenf("an inventory of %d routes that reports %d", c.routes, len(end.GetRoutes()))
+	if len(end.GetRoutes()) != len(c.counts) {
+		return brokenf("an inventory of %d routes that reports %d", len(c.counts), len(end.GetRoutes()))
 	}
 	if end.GetLimited() && (!c.narrow || end.GetComplete()) {
 		return brokenf("an inventory that was limited without being asked to, or is limited and complete")

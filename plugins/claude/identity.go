@@ -34,14 +34,7 @@ func (k sessionKey) typed() sdkplugin.Key {
 	dst := make([]byte, 0, 64+len(k.root)+len(k.run)+len(k.agent))
 	dst = sdkplugin.AppendList(dst, 3)
 	dst = sdkplugin.AppendUtf8(dst, k.root)
-	for _, optional := range [...]string{k.run, k.agent} {
-		if optional == "" {
-			dst = sdkplugin.AppendNull(dst)
-			continue
-		}
-		dst = sdkplugin.AppendUtf8(dst, optional)
-	}
-	return dst
+	return sdkplugin.AppendOptional(sdkplugin.AppendOptional(dst, k.run), k.agent)
 }
 
 func (k sessionKey) anchor() sdkplugin.Anchor {

@@ -57,13 +57,8 @@ type eventKeys struct {
 // native starts the key of an event with an id of Codex's own: member says which, role may be empty.
 func (k *eventKeys) native(member, id, eventType, role string) {
 	k.key = sdkplugin.AppendComposite(k.key[:0], eventNamespace, 6)
-	for _, part := range [...]string{nativeMark, member, id, eventType} {
-		k.key = sdkplugin.AppendUtf8(k.key, part)
-	}
-	if role == "" {
-		k.key = sdkplugin.AppendNull(k.key)
-	} else {
-		k.key = sdkplugin.AppendUtf8(k.key, role)
+	for _, part := range [...]string{nativeMark, member, id, eventType, role} {
+		k.key = sdkplugin.AppendOptional(k.key, part)
 	}
 	k.stem = len(k.key)
 }

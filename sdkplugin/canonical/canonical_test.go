@@ -213,7 +213,7 @@ func TestMarks(t *testing.T) {
 		{Value: r.Get("input")},
 		{Value: r.Get("input").Get("b").Elem(1).Get("k")},
 		{Value: r.Get("big")},
-		{Value: d.At(firstIndex(r, "id"))},
+		{Value: first(r, "id")},
 		{Value: r},
 	}
 	got := string(AppendMarked([]byte("##"), r, marks))
@@ -229,13 +229,13 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-func firstIndex(v Value, key string) uint32 {
+func first(v Value, key string) Value {
 	for k, member := range v.Each {
 		if string(k) == key {
-			return member.Index()
+			return member
 		}
 	}
-	return 0
+	return Value{}
 }
 
 func TestStrings(t *testing.T) {

@@ -92,6 +92,3 @@ func (d *Doc) Root() Value {
 	}
 	return Value{d, 0}
 }
-
-// At returns the value of a node by its index in Nodes.
-func (d *Doc) At(index uint32) Value { return Value{d, index} }
