@@ -72,7 +72,7 @@ until ctx search monsoon | grep 'then a monsoon' >out; do kill -0 $daemon || fai
 				}
 			}
 			const words = `daemon=
-trap 'test -z "$daemon" || kill $daemon' EXIT
+trap 'test -z "$daemon" || { kill $daemon; wait $daemon; }' EXIT
 fail() { echo "failed: $(cat out)"; exit 1; }
 skip() { echo "not possible here"; exit 0; }
 say() { grep -Eqi "$1" out || { echo "no $1"; fail; }; }
