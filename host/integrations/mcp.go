@@ -206,7 +206,8 @@ func (r *Request) changeMCP(want Status, edit func(*target) ([]byte, error)) ([]
 		s := &t.state
 		row := Change{Agent: s.Agent, Name: s.Name, Scope: s.Scope, Path: s.Path, Detected: &s.Detected, Supported: &s.Supported,
 			Previous: s.Status, Status: s.Status}
-		idle := s.Status == want
+		absent := s.Status == Unsupported && s.Error == "" // where there is no file there is no entry
+		idle := s.Status == want || want == Missing && absent
 		wrote := row.settle(idle, t.refused(want, r.Force), want, func() error {
 			text, err := edit(t)
 			if err != nil {

@@ -55,6 +55,9 @@ func TestEveryClient(t *testing.T) {
 				if state.Supported || state.Status != Unsupported || row(t, r.InstallMCP).Success {
 					t.Errorf("%s has no %s file: %+v", id, scope, state)
 				}
+				if done := row(t, r.RemoveMCP); !done.Success || *done.Modified || *done.Removed || done.Error != "" || done.Status != Unsupported {
+					t.Errorf("%s has no entry in a %s file: %+v", id, scope, done)
+				}
 				continue
 			}
 			if detected || state.Status != Missing {
