@@ -43,13 +43,13 @@ func (r Request) scope() string {
 // attempt is a run of the refresh. The fields below done are written by its goroutine before done is closed.
 type attempt struct {
 	Attempt
-	request Request
-	marked  bool // changes of its scope had been seen
-	foreign bool // its surroundings were not those of the daemon
-	jobs    []*job
-	started time.Time
-	cancel  context.CancelFunc
-	last    atomic.Pointer[refresh.Progress]
+	request   Request
+	marked    bool // changes of its scope had been seen
+	elsewhere bool // it looked at other places than those of the daemon
+	jobs      []*job
+	started   time.Time
+	cancel    context.CancelFunc
+	last      atomic.Pointer[refresh.Progress]
 
 	done   chan *attempt
 	report *refresh.Report
@@ -156,8 +156,8 @@ func (d *daemon) launch(r Request) {
 		d.ending = "stopped"
 		return
 	}
-	settings, foreign := d.settle(r)
-	a := &attempt{request: r, started: time.Now(), foreign: foreign, done: make(chan *attempt, 1)}
+	settings, elsewhere := d.settle(r)
+	a := &attempt{request: r, started: time.Now(), elsewhere: elsewhere, done: make(chan *attempt, 1)}
 	a.Attempt = Attempt{ID: uuid.NewString(), Trigger: r.Trigger, Scope: "all", State: stateRunning, StartedAtMS: a.started.UnixMilli()}
 	if r.Provider != "" {
 		a.Scope = r.Provider
@@ -205,25 +205,30 @@ func (d *daemon) launch(r Request) {
 }
 
 // settle reads the settings of the next run. The daemon keeps the surroundings of its start; a request that comes from others is read
-// in them, and only setup, which says where the histories of this user lie, moves the daemon there.
-func (d *daemon) settle(r Request) (c *config.Config, foreign bool) {
+// in them, and only setup, which says where the histories of this user lie, moves the daemon there. elsewhere tells that the run looks at
+// other places than the daemon does; another working directory only adds some.
+func (d *daemon) settle(r Request) (c *config.Config, elsewhere bool) {
 	asked := d.Environment
 	if r.Environment != nil {
 		asked = r.Environment.environment(os.LookupEnv, d.Environment)
 	}
-	foreign = !reflect.DeepEqual(SurroundingsOf(asked), SurroundingsOf(d.Environment))
+	own, theirs := SurroundingsOf(d.Environment), SurroundingsOf(asked)
+	foreign := !reflect.DeepEqual(own, theirs)
 	if foreign && r.Trigger == "setup" {
 		d.Environment, d.replan, foreign = asked, true, false
 	}
 	if d.load(); d.replan {
 		d.look()
 	}
-	if foreign {
-		if c, err := config.Load(d.DataRoot, asked); err == nil {
-			return c, true
-		}
+	if !foreign {
+		return d.config, false
 	}
-	return d.config, false
+	c, err := config.Load(d.DataRoot, asked)
+	if err != nil {
+		return d.config, false // load has told that the file cannot be used
+	}
+	own.WorkDir = theirs.WorkDir
+	return c, r.Path == "" && !reflect.DeepEqual(own, theirs)
 }
 
 // post hands a function to the loop, or drops it when there is no loop any more.
@@ -271,7 +276,7 @@ func (d *daemon) finished(a *attempt) {
 		d.keep("running")
 	}
 	d.calmAt = now.Add(calmAfter)
-	if a.foreign { // it settled what was marked, but elsewhere
+	if a.elsewhere { // it settled what was marked, but not here
 		d.schedule.touch(everything, now)
 	}
 	if a.Changed {

@@ -321,16 +321,19 @@ func TestRequestBringsItsSurroundings(t *testing.T) {
 	w.start()
 	own := filepath.Join(w.home, ".claude", "projects")
 	other := mkdir(t, w.home, "other", ".claude", "projects")
-	ask := func(trigger string) {
+	ask := func(trigger string, from func(*Surroundings)) (listed int64) {
 		t.Helper()
 		w.idle()
+		before := w.provider.listed.Load()
 		r := w.request(trigger)
-		r.Environment.Home = filepath.Join(w.home, "other")
+		from(r.Environment)
 		if _, _, err := w.Refresh(context.Background(), r, nil); err != nil {
 			t.Fatal(err)
 		}
 		w.idle()
+		return w.provider.listed.Load() - before
 	}
+	home := func(s *Surroundings) { s.Home = filepath.Join(w.home, "other") }
 	notices := func(dir string) {
 		t.Helper()
 		before := w.provider.listed.Load()
@@ -338,12 +341,15 @@ func TestRequestBringsItsSurroundings(t *testing.T) {
 		w.until("an attempt", func() bool { return w.provider.listed.Load() > before })
 		w.idle()
 	}
-	ask("import")
+	if n := ask("import", func(s *Surroundings) { s.WorkDir = filepath.Join(w.home, "other") }); n != 1 {
+		t.Errorf("%d runs for an import from another directory", n)
+	}
+	ask("import", home)
 	if got := w.provider.places(); !slices.Contains(got, other) || got[len(got)-1] != own {
 		t.Errorf("listed for an import: %q", got)
 	}
 	notices(own)
-	ask("setup")
+	ask("setup", home)
 	if got := w.provider.places(); got[len(got)-1] != other {
 		t.Errorf("listed for setup: %q", got)
 	}

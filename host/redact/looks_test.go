@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
@@ -55,20 +56,69 @@ func made(re *syntax.Regexp, random *rand.Rand) string {
 func (s *scanner) whole(r *rule, text []byte) (found []finding) {
 	s.text, s.escaped = text, false
 	for _, m := range regexp.MustCompile(r.Regex).FindAllSubmatchIndex(text, -1) {
-		secret := [2]int{m[0], m[1]}
-		for g := 1; g < len(m)/2; g++ {
-			if m[2*g] >= 0 && m[2*g] < m[2*g+1] && (r.SecretGroup == 0 || r.SecretGroup == g) {
-				secret = [2]int{m[2*g], m[2*g+1]}
-				break
-			}
-		}
-		value := text[secret[0]:secret[1]]
+		from, to := r.secret(m)
+		value := text[from:to]
 		if r.Entropy > 0 && entropy(value) <= r.Entropy || s.allowed(r, value, text[m[0]:m[1]], m[0]) {
 			continue
 		}
-		found = append(found, finding{secret[0], secret[1], r.ID})
+		found = append(found, finding{from, to, r.ID})
 	}
 	return found
+}
+
+// byID returns the rules by their names, as far as they look for something in texts.
+func (s *scanner) byID() map[string]*rule {
+	all := map[string]*rule{}
+	for _, words := range s.words {
+		for _, e := range words {
+			for _, u := range e.uses {
+				if u.once.Do(u.read); !u.path {
+					all[u.ID] = u.rule
+				}
+			}
+		}
+	}
+	return all
+}
+
+// What an expression finds at the edge of a part may be no match of the whole text, so it does not count.
+func TestCutEdges(t *testing.T) {
+	t.Parallel()
+	s := newScanner(rules())
+	r := s.byID()["aws-access-token"]
+	for _, c := range []struct {
+		text         string
+		from, to     int
+		want, inside int
+	}{
+		{aws, 0, len(aws), 1, 1},
+		{"X" + aws, 1, len(aws) + 1, 0, 0}, // the expression wants a border before it
+		{aws + "X", 0, len(aws), 0, 0},
+		{" " + aws + " ", 1, len(aws) + 1, 0, 1},
+	} {
+		s.text, s.found = []byte(c.text), nil
+		if s.try(r, c.from, c.to); len(s.found) != c.want {
+			t.Errorf("%q from %d to %d: %v", c.text, c.from, c.to, s.found)
+		}
+		if found := s.scan([]byte(c.text), false); len(found) != c.inside {
+			t.Errorf("%q: %v", c.text, found)
+		}
+	}
+}
+
+// However dense the keywords of a rule are, its expression reads a text a bounded number of times.
+func TestDenseKeywords(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 10
+	s := newScanner(rules())
+	for _, piece := range []string{"jira 0a1b2c3d4e5f6a7b8c9d ", "api_key = q8 ", "sk-0123456789abcdef ", "https://a:b@c ", "curl -H 'x' -u a:b ", "password: x1y2 ", "key = 8f3kd93ksLq02mZ "} {
+		s.work = 0
+		text := []byte(strings.Repeat(piece, size/len(piece)))
+		s.scan(text, false)
+		if s.work > 4*len(text) {
+			t.Errorf("%q again and again: expressions ran over %d bytes of %d", piece, s.work, len(text))
+		}
+	}
 }
 
 // The cheap looks around keywords lose nothing: whatever the whole expression of a rule finds in a text is found, also with escapes.
@@ -77,21 +127,9 @@ func TestLooksLoseNothing(t *testing.T) {
 	const samples = 8
 	random := rand.New(rand.NewPCG(1, 2))
 	s := newScanner(rules())
-	all, tried := make([]*rule, s.count), 0
-	for _, words := range s.words {
-		for _, e := range words {
-			for _, u := range e.uses {
-				all[u.number] = u.rule
-			}
-		}
-	}
-	for _, r := range all {
-		if r == nil {
-			continue // it asks for the name of a file, and has no keyword
-		}
-		if r.once.Do(r.read); r.path {
-			continue
-		}
+	all, tried := s.byID(), 0
+	for _, id := range slices.Sorted(maps.Keys(all)) { // the same texts in every run
+		r := all[id]
 		r.judged.Do(r.judge)
 		tree, err := syntax.Parse(r.Regex, syntax.Perl)
 		if err != nil {

@@ -22,6 +22,7 @@ type scanner struct {
 	windows []window // by the number of a rule
 	pending []*rule  // those that have one
 	plain   []byte   // memory of neutral
+	work    int      // bytes that expressions were run over
 }
 
 // window is a part of the text where a rule is to be tried, in one scan.
@@ -315,27 +316,32 @@ func mayBeKey(_ *rule, text []byte, _ bool) int {
 func (s *scanner) try(r *rule, from, to int) {
 	r.built.Do(r.build)
 	part := s.text[from:to]
+	s.work += len(part)
 	for _, m := range r.pattern.FindAllSubmatchIndex(part, -1) {
 		if m[0] == 0 && from > 0 || m[1] == len(part) && to < len(s.text) {
 			continue
 		}
 		r.judged.Do(r.judge)
-		secret := [2]int{m[0], m[1]}
-		for g := 1; g < len(m)/2; g++ {
-			if m[2*g] >= 0 && m[2*g] < m[2*g+1] && (r.SecretGroup == 0 || r.SecretGroup == g) {
-				secret = [2]int{m[2*g], m[2*g+1]}
-				break
-			}
-		}
-		text, begin := part[secret[0]:secret[1]], from+m[0]
+		first, last := r.secret(m)
+		text, begin := part[first:last], from+m[0]
 		for n := 0; r.isNamed && n < longestName && begin > 0 && (wordByte(s.text[begin-1]) || s.text[begin-1] == '.' || s.text[begin-1] == '-'); n++ {
 			begin--
 		}
 		if r.Entropy > 0 && entropy(text) <= r.Entropy || s.allowed(r, text, s.text[begin:from+m[1]], begin) {
 			continue
 		}
-		s.found = append(s.found, finding{from + secret[0], from + secret[1], r.ID})
+		s.found = append(s.found, finding{from + first, from + last, r.ID})
 	}
+}
+
+// secret returns which part of a match is the secret: the group that the rule names, else the first one that has text, else all.
+func (v *verdict) secret(m []int) (from, to int) {
+	for g := 1; g < len(m)/2; g++ {
+		if m[2*g] >= 0 && m[2*g] < m[2*g+1] && (v.SecretGroup == 0 || v.SecretGroup == g) {
+			return m[2*g], m[2*g+1]
+		}
+	}
+	return m[0], m[1]
 }
 
 func (s *scanner) allowed(r *rule, secret, match []byte, at int) bool {

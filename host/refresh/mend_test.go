@@ -284,6 +284,30 @@ func TestDamagedPointerIsRebuilt(t *testing.T) {
 	}
 }
 
+// searches refreshes for n searches that wait, each after one new source, and then tells how many segments there are and whether a merge
+// is due.
+func (w *world) searches(name string, n int) (segments int, due bool) {
+	w.t.Helper()
+	for i := range n {
+		w.put(projects+fmt.Sprint(name, i), "k1 text")
+		req := w.request()
+		req.Trigger = "search"
+		w.runRequest(req)
+	}
+	return w.merging()
+}
+
+// merging tells how many segments there are and whether a merge is due.
+func (w *world) merging() (segments int, due bool) {
+	w.t.Helper()
+	g, err := w.store.Pin(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer g.Close()
+	return len(g.Manifest().Segments), g.MergeDue()
+}
+
 func TestMergeAfterPublication(t *testing.T) {
 	w := newWorld(t)
 	for i := range 20 { // one small segment each
@@ -298,44 +322,19 @@ func TestMergeAfterPublication(t *testing.T) {
 		}
 		g.Close()
 	}
-	// A search that waits for its refresh does not wait for a merge, unless nothing else ever merges.
-	due, most := false, 0
-	for i := range 80 {
-		w.put(projects+fmt.Sprint("t", i), "k1 text")
-		req := w.request()
-		req.Trigger = "search"
-		w.runRequest(req)
-		g, err := w.store.Pin(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		due, most = g.MergeDue(), max(most, len(g.Manifest().Segments))
-		g.Close()
-		if due && i == 40 { // what a search left is merged by a run that finds nothing new
-			rep := w.run()
-			if g, err = w.store.Pin(context.Background()); err != nil || g.MergeDue() || rep.Totals.Change != NoOp {
-				t.Errorf("left by a run without news: %+v %v", rep.Totals, err)
-			}
-			g.Close()
-			due = false
-		}
-	}
+	// A search that waits for its refresh does not wait for a merge.
+	left, due := w.searches("t", 40)
 	if !due {
-		t.Error("no merge became due")
+		t.Fatalf("no merge is due among %d segments", left)
 	}
-	for i := range 40 {
-		w.put(projects+fmt.Sprint("u", i), "k1 text")
-		req := w.request()
-		req.Trigger = "search"
-		w.runRequest(req)
+	// What it left is merged by a run that finds nothing new.
+	rep := w.run()
+	if n, due := w.merging(); due || n >= left || rep.Totals.Change != NoOp {
+		t.Errorf("%d segments, then %d; due: %v; %+v", left, n, due, rep.Totals)
 	}
-	g, err := w.store.Pin(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	if n := len(g.Manifest().Segments); n > 64 {
-		t.Errorf("searches alone gathered %d segments, once %d", n, most)
+	// Where nothing else ever merges, a search does so before too much waits.
+	if n, _ := w.searches("u", 80); n > 64 {
+		t.Errorf("searches alone gathered %d segments", n)
 	}
 }
 

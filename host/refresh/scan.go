@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -216,7 +217,7 @@ func (r *run) request(s *scan) (*historyv1.ScanSource, error) {
 
 // sourceOf returns the ordinal that a message is about: one of the four is there, the others say 0.
 func sourceOf(m *historyv1.ScanMessage) uint32 {
-	return m.GetBegin().GetSource() | m.GetBatch().GetSource() | m.GetEnd().GetSource() | m.GetFailure().GetSource()
+	return cmp.Or(m.GetBegin().GetSource(), m.GetBatch().GetSource(), m.GetEnd().GetSource(), m.GetFailure().GetSource())
 }
 
 // message handles one message of a source that has not ended. Their order was checked where they arrived.
